@@ -1,0 +1,7 @@
+//! Release data: objects, their identities, and where they come from.
+
+mod key;
+mod object;
+
+pub use key::{GroupKind, ObjectKey};
+pub use object::{Object, ObjectError};

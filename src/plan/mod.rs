@@ -1,0 +1,79 @@
+//! What a custom resource asks for, as ordered phases of desired objects.
+//!
+//! [`plan`] is pure: everything it needs comes in as arguments, and the same arguments give the same plan.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::manifest::{GroupKind, Object};
+
+/// What is known about the target cluster and the owner of the objects.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Who owns namespaced objects.
+    pub owner: Option<Owner>,
+    /// Namespace that namespaced objects go to.
+    pub namespace: String,
+    /// Value of the label `applyset.kubernetes.io/part-of` on every object; none: no label.
+    pub apply_set: Option<String>,
+    /// Scopes read from the target's discovery (`true`: namespaced). A kind that is not listed here falls back to
+    /// the definitions in the manifest, then to the built-in table.
+    pub namespaced: BTreeMap<GroupKind, bool>,
+    /// `KUBERNETES_MIN_VERSION` of the operator's environment, handed on to the workloads when set.
+    pub kubernetes_min_version: Option<String>,
+    /// Live `rules` of aggregated ClusterRoles by name.
+    pub aggregated_rules: BTreeMap<String, Value>,
+    /// The live Deployment `pingsource-mt-adapter`, when there is one.
+    pub pingsource_adapter: Option<Object>,
+}
+
+/// The controller reference on every namespaced object (except those outside the owner's namespace).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// `apiVersion` of the owner.
+    pub api_version: String,
+    /// Kind of the owner.
+    pub kind: String,
+    /// Name of the owner.
+    pub name: String,
+    /// UID of the owner, read in this reconcile.
+    pub uid: String,
+}
+
+/// Ordered phases of desired objects; each identity appears once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Resolved release, for instance `1.23.0`.
+    pub target_version: String,
+    /// In the order they are applied.
+    pub phases: Vec<Phase>,
+    /// Names in overrides that matched nothing (W42), for instance `spec.config: config-foo`.
+    pub unknown_names: Vec<String>,
+}
+
+/// Objects that may be applied concurrently once the phases before are through.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// Which phase it is.
+    pub name: PhaseName,
+    /// In the order of the manifest.
+    pub objects: Vec<Object>,
+}
+
+/// The install phases, in order (`RBAC` first because operands need it when they start).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PhaseName {
+    /// Roles and ClusterRoles.
+    Roles,
+    /// RoleBindings and ClusterRoleBindings.
+    Bindings,
+    /// Webhook configurations.
+    WebhookConfigurations,
+    /// Namespaces and CustomResourceDefinitions: others need them.
+    Definitions,
+    /// Everything else.
+    Resources,
+    /// Custom resources that a fail-closed webhook of the same release must admit; wait for that webhook.
+    WebhookDependents,
+}
