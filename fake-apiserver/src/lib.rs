@@ -1,7 +1,58 @@
-//! An in-process, in-memory Kubernetes API server for tests.
+//! An in-process, in-memory Kubernetes API server for tests, with faults on demand.
+//!
+//! ```
+//! # #[cfg(feature = "kube")]
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let cluster = fake_apiserver::FakeApiServer::builder().build();
+//! let client = cluster.client();
+//! assert_eq!(client.apiserver_version().await.unwrap().major, "1");
+//! # }
+//! # #[cfg(not(feature = "kube"))] fn main() {}
+//! ```
+//!
+//! # Code map
+//! A request goes through `service` (one screen): `auth` -> `request` -> `registry` -> `verb` -> `storage` ->
+//! `response`. On a write, `verb` asks `defaults`, `strategy`, `kinds`, `schema`, `apply`, `patch` and `admission`,
+//! which are pure. `storage` is the only writer of revisions; watches and `controllers` read its log.
+//!
+//! # Promises
+//! * The same seed and the same requests give the same bytes.
+//! * Nothing reads the wall clock but the default epoch of [`Builder`]; time is tokio's.
+//! * No input makes it panic.
 
 #![forbid(unsafe_code)]
 
+mod admission;
 pub mod apply;
+pub mod auth;
+pub mod clock;
+mod controllers;
+mod defaults;
+mod discovery;
+mod hooks;
+mod ids;
+mod kinds;
+mod options;
 pub mod patch;
+mod registry;
+mod request;
+mod response;
+mod reviews;
 pub mod schema;
+mod selector;
+mod server;
+mod service;
+mod state;
+pub mod status;
+pub mod storage;
+mod strategy;
+mod validation;
+mod verb;
+
+pub use auth::User;
+pub use options::Propagation;
+pub use request::{Query, RequestInfo};
+pub use response::{BoxError, ResponseBody};
+pub use server::{Builder, FakeApiServer, RequestRecord, Tokens};
+pub use service::FakeService;
+pub use storage::{ObjectRef, Snapshot};

@@ -1,0 +1,39 @@
+//! Who sends a request, and what they may do.
+
+pub(crate) mod rbac;
+pub(crate) mod token;
+
+/// An authenticated user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// User name, for instance `system:serviceaccount:default:robot`.
+    pub name: String,
+    /// Groups, for instance `system:masters`.
+    pub groups: Vec<String>,
+}
+
+impl User {
+    /// A user with groups; `system:authenticated` is added.
+    pub fn new(name: impl Into<String>, groups: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let mut groups: Vec<String> = groups.into_iter().map(Into::into).collect();
+        if !groups.iter().any(|group| group == "system:authenticated") {
+            groups.push("system:authenticated".into());
+        }
+        Self { name: name.into(), groups }
+    }
+
+    /// Somebody who may do everything.
+    pub fn admin() -> Self {
+        Self::new("kubernetes-admin", ["system:masters"])
+    }
+
+    /// Nobody in particular.
+    pub fn anonymous() -> Self {
+        Self { name: "system:anonymous".into(), groups: vec!["system:unauthenticated".into()] }
+    }
+
+    /// Whether the user belongs to `group`.
+    pub fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|own| own == group)
+    }
+}

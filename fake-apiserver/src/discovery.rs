@@ -1,0 +1,160 @@
+//! Discovery documents, version and health: everything outside resources. Generated from the registry at each
+//! request, so custom resources appear at once.
+
+use http::{Method, Response};
+use serde_json::{Value, json};
+
+use crate::registry::{Registry, Resource};
+use crate::response::{Accept, ResponseBody, encode, plain, respond};
+
+/// Answers a path that names no resource, if it is one of ours.
+pub(crate) fn answer(
+    registry: &Registry,
+    method: &Method,
+    path: &str,
+    accept: Accept,
+) -> Option<Response<ResponseBody>> {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let document = match parts.as_slice() {
+        ["healthz" | "livez" | "readyz"] | ["healthz" | "livez" | "readyz", "ping" | "etcd" | "log"] => {
+            return Some(plain(200, "ok"));
+        }
+        _ if method != Method::GET && method != Method::HEAD => return None,
+        ["version"] => version(),
+        [] => json!({ "paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/readyz", "/version"] }),
+        ["api"] => json!({
+            "kind": "APIVersions",
+            "versions": ["v1"],
+            "serverAddressByClientCIDRs": [{ "clientCIDR": "0.0.0.0/0", "serverAddress": "10.0.0.1:6443" }],
+        }),
+        ["api", "v1"] => resources(registry, "", "v1")?,
+        ["apis"] => {
+            let groups: Vec<Value> =
+                groups(registry).iter().map(|group| api_group(registry, group)).collect();
+            json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
+        }
+        ["apis", group] if groups(registry).iter().any(|known| known == group) => {
+            let mut document = api_group(registry, group);
+            document["kind"] = json!("APIGroup");
+            document["apiVersion"] = json!("v1");
+            document
+        }
+        ["apis", group, version] => resources(registry, group, version)?,
+        _ => return None,
+    };
+    Some(respond(200, encode(&document), accept))
+}
+
+fn version() -> Value {
+    json!({
+        "major": "1",
+        "minor": "36",
+        "gitVersion": "v1.36.0+fake",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "none",
+        "compiler": "rustc",
+        "platform": "linux/amd64",
+    })
+}
+
+/// The named groups, built-in ones first, each once.
+fn groups(registry: &Registry) -> Vec<String> {
+    let mut groups: Vec<String> = Vec::new();
+    for resource in registry.all().filter(|resource| !resource.group.is_empty()) {
+        if !groups.contains(&resource.group) {
+            groups.push(resource.group.clone());
+        }
+    }
+    groups
+}
+
+fn api_group(registry: &Registry, group: &str) -> Value {
+    let mut names: Vec<&str> = Vec::new();
+    for resource in registry.all().filter(|resource| resource.group == group) {
+        for version in resource.versions.iter().filter(|version| version.served) {
+            if !names.contains(&version.name.as_str()) {
+                names.push(&version.name);
+            }
+        }
+    }
+    let entry = |name: &&str| json!({ "groupVersion": format!("{group}/{name}"), "version": name });
+    let versions: Vec<Value> = names.iter().map(entry).collect();
+    json!({ "name": group, "preferredVersion": versions.first(), "versions": versions })
+}
+
+fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+    let mut list: Vec<Value> = Vec::new();
+    for resource in registry.all().filter(|resource| resource.group == group) {
+        let Some(served) = resource.versions.iter().find(|v| v.served && v.name == version) else { continue };
+        list.push(entry(resource));
+        for subresource in &served.subresources {
+            list.push(subresource_entry(resource, subresource));
+        }
+    }
+    if list.is_empty() {
+        return None;
+    }
+    let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    let mut document = json!({ "kind": "APIResourceList", "groupVersion": group_version, "resources": list });
+    if !group.is_empty() {
+        document["apiVersion"] = json!("v1");
+    }
+    Some(document)
+}
+
+fn entry(resource: &Resource) -> Value {
+    let mut entry = json!({
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": resource.verbs(),
+    });
+    if !resource.short_names.is_empty() {
+        entry["shortNames"] = json!(resource.short_names);
+    }
+    if !resource.categories.is_empty() {
+        entry["categories"] = json!(resource.categories);
+    }
+    if !resource.traits.virtual_resource {
+        entry["storageVersionHash"] = json!(storage_version_hash(resource));
+    }
+    entry
+}
+
+fn subresource_entry(resource: &Resource, subresource: &str) -> Value {
+    let (kind, origin, verbs): (&str, Option<(&str, &str)>, &[&str]) = match subresource {
+        "scale" => ("Scale", Some(("autoscaling", "v1")), &["get", "patch", "update"]),
+        "eviction" => ("Eviction", Some(("policy", "v1")), &["create"]),
+        "token" => ("TokenRequest", Some(("authentication.k8s.io", "v1")), &["create"]),
+        "binding" => ("Binding", None, &["create"]),
+        "log" => (&resource.kind, None, &["get"]),
+        "finalize" => (&resource.kind, None, &["update"]),
+        _ => (&resource.kind, None, &["get", "patch", "update"]),
+    };
+    let mut entry = json!({
+        "name": format!("{}/{subresource}", resource.plural),
+        "singularName": "",
+        "namespaced": resource.namespaced,
+        "kind": kind,
+        "verbs": verbs,
+    });
+    if let Some((group, version)) = origin {
+        entry["group"] = json!(group);
+        entry["version"] = json!(version);
+    }
+    entry
+}
+
+/// A hash that tells clients when the stored version changes (its value means nothing else).
+fn storage_version_hash(resource: &Resource) -> String {
+    use base64::Engine;
+    let text = format!("{}/{}/{}", resource.group, resource.stored_version().name, resource.kind);
+    // FNV-1a, 64 bit.
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    base64::engine::general_purpose::STANDARD.encode(hash.to_be_bytes())
+}

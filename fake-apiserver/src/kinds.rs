@@ -1,0 +1,135 @@
+//! Validation of the built-in kinds whose refusals clients rely on. Everything else is accepted: the fake knows
+//! no schemas of built-in kinds.
+
+use serde_json::{Value, json};
+
+use crate::schema::FieldError;
+use crate::state::{Call, State};
+
+/// What is wrong with a new object.
+pub(crate) fn create_errors(_state: &State, call: &Call, object: &Value) -> Vec<FieldError> {
+    object_errors(call, object)
+}
+
+/// What is wrong with a changed object.
+pub(crate) fn update_errors(call: &Call, old: &Value, new: &Value) -> Vec<FieldError> {
+    let mut errors = object_errors(call, new);
+    match &*call.resource().id {
+        "configmaps" | "secrets" if old["immutable"] == true => {
+            let why = "field is immutable when `immutable` is set";
+            if new["immutable"] != true {
+                errors.push(FieldError::forbidden("immutable", why));
+            }
+            for field in ["data", "binaryData", "stringData"] {
+                if old.get(field) != new.get(field) {
+                    errors.push(FieldError::forbidden(field, why));
+                }
+            }
+        }
+        "deployments.apps" | "daemonsets.apps" | "replicasets.apps" => {
+            immutable(&mut errors, "spec.selector", &old["spec"]["selector"], &new["spec"]["selector"]);
+        }
+        "jobs.batch" => {
+            immutable(&mut errors, "spec.selector", &old["spec"]["selector"], &new["spec"]["selector"]);
+            if old["spec"]["suspend"] != true {
+                immutable(&mut errors, "spec.template", &old["spec"]["template"], &new["spec"]["template"]);
+            }
+            immutable(
+                &mut errors,
+                "spec.completions",
+                &old["spec"]["completions"],
+                &new["spec"]["completions"],
+            );
+        }
+        "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => {
+            if old["roleRef"] != new["roleRef"] {
+                errors.push(FieldError::invalid("roleRef", &new["roleRef"], "cannot change roleRef"));
+            }
+        }
+        _ => {}
+    }
+    errors
+}
+
+fn immutable(errors: &mut Vec<FieldError>, path: &str, old: &Value, new: &Value) {
+    if old != new {
+        errors.push(FieldError::invalid(path, new, "field is immutable"));
+    }
+}
+
+fn object_errors(call: &Call, object: &Value) -> Vec<FieldError> {
+    match &*call.resource().id {
+        "deployments.apps" | "statefulsets.apps" | "daemonsets.apps" | "replicasets.apps" => {
+            workload_errors(object)
+        }
+        "customresourcedefinitions.apiextensions.k8s.io" => definition_errors(object),
+        _ => Vec::new(),
+    }
+}
+
+fn workload_errors(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let spec = &object["spec"];
+    if let Some(replicas) = spec["replicas"].as_i64().filter(|count| *count < 0) {
+        errors.push(FieldError::invalid(
+            "spec.replicas",
+            &json!(replicas),
+            "must be greater than or equal to 0",
+        ));
+    }
+    let selector = &spec["selector"];
+    if selector.is_null() {
+        errors.push(FieldError::required("spec.selector", ""));
+    } else {
+        let labels = &spec["template"]["metadata"]["labels"];
+        let empty = selector["matchLabels"].as_object().is_none_or(|map| map.is_empty())
+            && selector["matchExpressions"].as_array().is_none_or(Vec::is_empty);
+        if empty {
+            errors.push(FieldError::invalid(
+                "spec.selector",
+                selector,
+                "empty selector is invalid for deployment",
+            ));
+        } else if !crate::selector::LabelSelector::from_object(selector).matches(labels) {
+            let why = "`selector` does not match template `labels`";
+            let shown = if labels.is_null() { json!({}) } else { labels.clone() };
+            errors.push(FieldError::invalid("spec.template.metadata.labels", &shown, why));
+        }
+    }
+    if spec["template"]["spec"]["containers"].as_array().is_none_or(Vec::is_empty) {
+        errors.push(FieldError::required("spec.template.spec.containers", ""));
+    }
+    errors
+}
+
+fn definition_errors(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let (spec, name) = (&object["spec"], &object["metadata"]["name"]);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let expected = format!("{}.{}", text(&spec["names"]["plural"]), text(&spec["group"]));
+    for (path, value) in [("spec.group", &spec["group"]), ("spec.scope", &spec["scope"])] {
+        if text(value).is_empty() {
+            errors.push(FieldError::required(path, ""));
+        }
+    }
+    if text(name) != expected {
+        let why = "must be spec.names.plural+\".\"+spec.group";
+        errors.push(FieldError::invalid("metadata.name", name, why));
+    }
+    let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let stored = versions.iter().filter(|version| version["storage"] == true).count();
+    if stored != 1 {
+        let why = "must have exactly one version marked as storage version";
+        errors.push(FieldError::invalid("spec.versions", &spec["versions"], why));
+    }
+    for (index, version) in versions.iter().enumerate() {
+        let schema = &version["schema"]["openAPIV3Schema"];
+        let base = format!("spec.versions[{index}].schema.openAPIV3Schema");
+        if schema.is_null() {
+            errors.push(FieldError::required(base, "schemas are required"));
+        } else if let Err(more) = crate::schema::StructuralSchema::from_openapi(schema, &base) {
+            errors.extend(more);
+        }
+    }
+    errors
+}

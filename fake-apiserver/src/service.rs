@@ -1,0 +1,408 @@
+//! The request path: authenticate -> authorise -> route -> decode -> verb -> encode, and the tower service around
+//! it. No logic of its own.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http_body_util::BodyExt;
+use serde_json::Value;
+
+use crate::auth::User;
+use crate::options::{DeleteOptions, ListOptions, WriteOptions};
+use crate::registry::{Served, Unknown};
+use crate::request::RequestInfo;
+use crate::response::{
+    Accept, BoxError, ResponseBody, encode, encode_list, refuse, respond, write_object, write_value,
+};
+use crate::server::FakeApiServer;
+use crate::state::{Call, State};
+use crate::status::{Answer, Status};
+use crate::verb::delete::{self, Deleted};
+use crate::verb::patch::{self, PatchKind};
+use crate::verb::{self, create, get, list, scale, update, watch};
+use crate::{discovery, reviews};
+
+/// A cluster as a tower service for any body. Made by [`FakeApiServer::service`].
+#[derive(Clone, Debug)]
+pub struct FakeService {
+    cluster: FakeApiServer,
+    identity: Option<User>,
+}
+
+impl FakeService {
+    pub(crate) fn new(cluster: FakeApiServer, identity: Option<User>) -> Self {
+        Self { cluster, identity }
+    }
+}
+
+impl<B> tower::Service<Request<B>> for FakeService
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<ResponseBody>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect().await.map_err(Into::into)?.to_bytes();
+            Ok(handle(&this.cluster, &parts, &body, this.identity.as_ref()))
+        })
+    }
+}
+
+/// Answers one request.
+pub(crate) fn handle(
+    cluster: &FakeApiServer,
+    parts: &Parts,
+    body: &Bytes,
+    identity: Option<&User>,
+) -> Response<ResponseBody> {
+    cluster.ensure_controllers();
+    let info = RequestInfo::parse(&parts.method, parts.uri.path(), parts.uri.query().unwrap_or_default());
+    let accept = Accept::parse(text_header(&parts.headers, header::ACCEPT)).unwrap_or_default();
+    let mut guard = cluster.lock();
+    let user = authenticate(&guard, cluster, &parts.headers, identity);
+    let outcome = user.clone().and_then(|user| {
+        let mut request = Incoming { cluster, parts, body, info: &info, user, warnings: Vec::new() };
+        let mut response = request.answer(&mut guard)?;
+        for text in &request.warnings {
+            let quoted = format!("299 - {}", Value::String(text.clone()));
+            if let Ok(value) = HeaderValue::from_str(&quoted) {
+                response.headers_mut().append(header::WARNING, value);
+            }
+        }
+        Ok(response)
+    });
+    let revision = guard.storage.revision();
+    drop(guard);
+    let response = outcome.unwrap_or_else(|status| refuse(&status, accept));
+    cluster.record(&info, user.ok(), response.status().as_u16(), revision);
+    response
+}
+
+fn authenticate(
+    state: &State,
+    cluster: &FakeApiServer,
+    headers: &HeaderMap,
+    identity: Option<&User>,
+) -> Answer<User> {
+    if let Some(user) = identity {
+        return Ok(user.clone());
+    }
+    match text_header(headers, header::AUTHORIZATION).split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
+            state.tokens.user(token.trim(), cluster.now()).cloned().ok_or_else(Status::unauthorized)
+        }
+        _ => Ok(User::anonymous()),
+    }
+}
+
+fn text_header(headers: &HeaderMap, name: header::HeaderName) -> &str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// One request on its way through.
+struct Incoming<'a> {
+    cluster: &'a FakeApiServer,
+    parts: &'a Parts,
+    body: &'a Bytes,
+    info: &'a RequestInfo,
+    user: User,
+    warnings: Vec<String>,
+}
+
+impl Incoming<'_> {
+    fn answer(&mut self, state: &mut State) -> Answer<Response<ResponseBody>> {
+        crate::auth::rbac::authorize(state, &self.user, self.info)?;
+        let accept = Accept::parse(text_header(&self.parts.headers, header::ACCEPT))?;
+        if !self.info.is_resource {
+            let found = discovery::answer(&state.registry, &self.parts.method, &self.info.path, accept);
+            return found.ok_or_else(|| self.unknown_path());
+        }
+        let mut call = self.route(state)?;
+        let verb = self.info.verb.as_str();
+        let result = match (verb, call.subresource.as_str()) {
+            ("", _) => Err(Status::method_not_allowed()),
+            ("get", "scale") => {
+                let stored = get::get(state, &call, "")?;
+                Ok(respond(200, encode(&scale::view(&call, &stored.value)?), accept))
+            }
+            ("update" | "patch", "scale") => self.change_scale(state, &mut call, accept),
+            ("get", "" | "status") => {
+                let version = self.info.query.get("resourceVersion").unwrap_or_default();
+                let stored = get::get(state, &call, version)?;
+                Ok(self.object(200, &call, &stored, accept))
+            }
+            ("list", "") => {
+                let options = ListOptions::parse(&self.info.query, false)?;
+                let found = list::list(state, &call, &options)?;
+                Ok(self.list(&call, &found, accept))
+            }
+            ("watch", "") => self.watch(state, call.clone(), accept),
+            ("create", _) => self.create(state, &mut call, accept),
+            ("update", _) => {
+                call.options = WriteOptions::parse(&self.info.query, "UpdateOptions")?;
+                let body = self.decode(&call)?;
+                let (stored, created) = update::put(state, &mut call, body)?;
+                Ok(self.object(if created { 201 } else { 200 }, &call, &stored, accept))
+            }
+            ("patch", _) => {
+                let kind = self.patch_kind(&call)?;
+                call.options = WriteOptions::parse(&self.info.query, "PatchOptions")?;
+                let body = self.decode_patch(kind)?;
+                let (stored, created) = patch::patch(state, &mut call, kind, &body)?;
+                Ok(self.object(if created { 201 } else { 200 }, &call, &stored, accept))
+            }
+            ("delete", "") => {
+                let options = DeleteOptions::parse(&self.info.query, &self.decode_options()?)?;
+                let deleted = delete::delete(state, &mut call, &options)?;
+                Ok(self.deleted(&call, &deleted, accept))
+            }
+            ("deletecollection", "") => {
+                let options = DeleteOptions::parse(&self.info.query, &self.decode_options()?)?;
+                let selection = ListOptions::parse(&self.info.query, false)?;
+                let found = delete::delete_collection(state, &mut call, &selection, &options)?;
+                Ok(self.list(&call, &found, accept))
+            }
+            _ => Err(Status::method_not_allowed()),
+        };
+        self.warnings.append(&mut call.warnings);
+        result
+    }
+
+    /// Finds the kind a path names and checks that the path has the right shape.
+    fn route(&self, state: &State) -> Answer<Call> {
+        let info = self.info;
+        let served = match state.registry.resolve(&info.group, &info.version, &info.resource) {
+            Ok(served) => served,
+            Err(Unknown::Resource) => return Err(Status::no_such_resource()),
+            Err(Unknown::Group) => return Err(Status::page_not_found()),
+        };
+        let resource = &served.resource;
+        let namespace = if resource.namespaced { info.namespace.clone() } else { String::new() };
+        let misplaced = if resource.namespaced {
+            namespace.is_empty() && !info.name.is_empty()
+        } else {
+            !info.namespace.is_empty() && !resource.is("namespaces")
+        };
+        let unknown_part = !info.subresource.is_empty() && !served.version().has(&info.subresource);
+        if misplaced || unknown_part {
+            return Err(Status::no_such_resource());
+        }
+        check_verb(&served, info)?;
+        let agent = text_header(&self.parts.headers, header::USER_AGENT);
+        let agent = agent.split('/').next().filter(|agent| !agent.is_empty()).unwrap_or("unknown");
+        let manager = info.query.get("fieldManager").filter(|manager| !manager.is_empty()).unwrap_or(agent);
+        let mut warnings = Vec::new();
+        warnings.extend(served.version().deprecation.clone());
+        Ok(Call {
+            namespace,
+            name: info.name.clone(),
+            subresource: info.subresource.clone(),
+            now: self.cluster.now(),
+            user: self.user.clone(),
+            manager: manager.chars().take(128).collect(),
+            options: WriteOptions::default(),
+            warnings,
+            served,
+        })
+    }
+
+    /// Under a custom group nobody but the definitions knows the path; elsewhere the group does.
+    fn unknown_path(&self) -> Box<Status> {
+        let known = self.info.path.starts_with("/api/")
+            || crate::registry::Registry::is_builtin_group(&self.info.group);
+        if known && !self.info.version.is_empty() {
+            Status::no_such_resource()
+        } else {
+            Status::page_not_found()
+        }
+    }
+
+    fn create(
+        &mut self,
+        state: &mut State,
+        call: &mut Call,
+        accept: Accept,
+    ) -> Answer<Response<ResponseBody>> {
+        call.options = WriteOptions::parse(&self.info.query, "CreateOptions")?;
+        let mut body = self.decode(call)?;
+        if call.resource().traits.virtual_resource {
+            verb::check_type(&state.registry, call, &mut body)?;
+            return Ok(self.value(201, call, &reviews::answer(state, call, body)?, accept));
+        }
+        if !call.subresource.is_empty() {
+            let answer = reviews::create_subresource(state, call, &body)?;
+            return Ok(respond(201, encode(&answer), accept));
+        }
+        let stored = create::create(state, call, body, false)?;
+        Ok(self.object(201, call, &stored, accept))
+    }
+
+    fn change_scale(
+        &mut self,
+        state: &mut State,
+        call: &mut Call,
+        accept: Accept,
+    ) -> Answer<Response<ResponseBody>> {
+        let (_, scale) = if self.info.verb == "update" {
+            call.options = WriteOptions::parse(&self.info.query, "UpdateOptions")?;
+            let body = self.decode(call)?;
+            scale::modify(state, call, |_| Ok(body))?
+        } else {
+            call.options = WriteOptions::parse(&self.info.query, "PatchOptions")?;
+            let kind = self.patch_kind(call)?;
+            let body = self.decode_patch(kind)?;
+            scale::modify(state, call, |before| match kind {
+                PatchKind::Json => {
+                    crate::patch::json(before, &body).map_err(|why| Status::bad_request(why.to_string()))
+                }
+                _ => Ok(crate::patch::merge(before, &body)),
+            })?
+        };
+        Ok(respond(200, encode(&scale), accept))
+    }
+
+    fn watch(&self, state: &mut State, call: Call, accept: Accept) -> Answer<Response<ResponseBody>> {
+        let options = ListOptions::parse(&self.info.query, true)?;
+        let watch = watch::start(self.cluster.shared(), state, call, options, accept.representation)?;
+        let mut response = Response::new(ResponseBody::stream(watch.frames()));
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok(response)
+    }
+
+    fn object(
+        &self,
+        code: u16,
+        call: &Call,
+        stored: &crate::storage::Stored,
+        accept: Accept,
+    ) -> Response<ResponseBody> {
+        let mut out = Vec::with_capacity(stored.bytes.len() + 64);
+        write_object(&mut out, call.version(), stored, accept.representation);
+        respond(code, out, accept)
+    }
+
+    fn value(&self, code: u16, call: &Call, value: &Value, accept: Accept) -> Response<ResponseBody> {
+        let mut out = Vec::new();
+        write_value(&mut out, call.version(), value, accept.representation);
+        respond(code, out, accept)
+    }
+
+    fn list(&self, call: &Call, found: &list::Found, accept: Accept) -> Response<ResponseBody> {
+        let items = found.items.iter().map(|stored| &**stored);
+        let body = encode_list(call.resource(), call.version(), &found.meta, items, accept.representation);
+        respond(200, body, accept)
+    }
+
+    fn deleted(&self, call: &Call, deleted: &Deleted, accept: Accept) -> Response<ResponseBody> {
+        match deleted {
+            Deleted::Gone(last) if !call.resource().traits.delete_answers_object => {
+                respond(200, encode(&delete::success(call, last)), accept)
+            }
+            Deleted::Gone(stored) | Deleted::Waiting(stored) => self.object(200, call, stored, accept),
+        }
+    }
+
+    fn content_type(&self) -> &str {
+        text_header(&self.parts.headers, header::CONTENT_TYPE).split(';').next().unwrap_or_default().trim()
+    }
+
+    fn patch_kind(&self, call: &Call) -> Answer<PatchKind> {
+        PatchKind::of(self.content_type(), call.resource().traits.custom)
+    }
+
+    /// The body of a create or update.
+    fn decode(&self, call: &Call) -> Answer<Value> {
+        let parsed = match self.content_type() {
+            "" | "application/json" => parse_json(self.body),
+            "application/yaml" => parse_yaml(self.body),
+            _ => return Err(unknown_format()),
+        };
+        parsed.and_then(|value| if value.is_object() { Ok(value) } else { Err("not an object".into()) }).map_err(|why| {
+            let start: String = String::from_utf8_lossy(self.body).chars().take(30).collect();
+            Status::bad_request(format!(
+                "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse \
+                 error: {why} ({start} ...)",
+                call.resource().kind
+            ))
+        })
+    }
+
+    fn decode_patch(&self, kind: PatchKind) -> Answer<Value> {
+        let parsed = if kind == PatchKind::Apply { parse_yaml(self.body) } else { parse_json(self.body) };
+        parsed.map_err(|why| {
+            let prefix =
+                if kind == PatchKind::Apply { "error decoding YAML" } else { "error decoding patch" };
+            Status::bad_request(format!("{prefix}: {why}"))
+        })
+    }
+
+    /// The body of a delete, null when there is none.
+    fn decode_options(&self) -> Answer<Value> {
+        if self.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        let parsed = match self.content_type() {
+            "" | "application/json" => parse_json(self.body),
+            "application/yaml" => parse_yaml(self.body),
+            _ => return Err(unknown_format()),
+        };
+        parsed.map_err(Status::bad_request)
+    }
+}
+
+/// Refuses methods that a path does not have.
+fn check_verb(served: &Served, info: &RequestInfo) -> Answer<()> {
+    let resource = &served.resource;
+    let across = resource.namespaced && info.namespace.is_empty();
+    let named = !info.name.is_empty();
+    let plain = info.subresource.is_empty();
+    let creates_below = matches!(info.subresource.as_str(), "token" | "eviction" | "binding");
+    let allowed = match info.verb.as_str() {
+        "create" if plain => !named && !across,
+        "create" => creates_below,
+        _ if resource.traits.virtual_resource => false,
+        "update" => named && !creates_below,
+        "get" | "patch" => named && !creates_below && (info.subresource != "finalize"),
+        "delete" => plain,
+        "deletecollection" => plain && !across && !resource.traits.no_delete_collection,
+        _ => true,
+    };
+    if allowed { Ok(()) } else { Err(Status::method_not_allowed()) }
+}
+
+fn unknown_format() -> Box<Status> {
+    Status::new(
+        415,
+        "UnsupportedMediaType",
+        "the body of the request was in an unknown format - accepted media types include: application/json, \
+         application/yaml, application/vnd.kubernetes.protobuf",
+    )
+}
+
+fn parse_json(body: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(body).map_err(|why| why.to_string())
+}
+
+/// YAML, of which JSON is a part.
+fn parse_yaml(body: &[u8]) -> Result<Value, String> {
+    if let Ok(value) = serde_json::from_slice(body) {
+        return Ok(value);
+    }
+    let text = std::str::from_utf8(body).map_err(|why| why.to_string())?;
+    serde_saphyr::from_str(text).map_err(|why| why.to_string())
+}

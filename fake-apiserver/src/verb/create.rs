@@ -1,0 +1,77 @@
+//! Creating an object.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{apply_schema, check_type, drop_empty, metadata_of, schema_errors};
+use crate::admission;
+use crate::state::{Call, State};
+use crate::status::{Answer, Status};
+use crate::storage::Stored;
+use crate::{apply, defaults, hooks, strategy, validation};
+
+/// Creates `object` in the call's namespace. With `call.name` set (an apply or put that creates), the object must
+/// have that name. `tracked` says that its managedFields are already right.
+pub(crate) fn create(
+    state: &mut State,
+    call: &mut Call,
+    mut object: Value,
+    tracked: bool,
+) -> Answer<Arc<Stored>> {
+    check_type(&state.registry, call, &mut object)?;
+    let metadata = metadata_of(call, &mut object)?;
+    if metadata.get("resourceVersion").and_then(Value::as_str).is_some_and(|version| !version.is_empty()) {
+        return Err(Status::unexpected("resourceVersion should not be set on objects to be created"));
+    }
+    strategy::place(call, metadata)?;
+    let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (name, base) = (text("name"), text("generateName"));
+    call.name = match (name.is_empty(), base.is_empty()) {
+        (true, false) => state.ids.name_from(&base),
+        _ => name,
+    };
+    metadata.insert("name".into(), json!(call.name));
+    admission::lifecycle::check_create(state, call)?;
+    apply_schema(call, &mut object)?;
+    defaults::fill(&call.resource().id, &mut object);
+    strategy::prepare_create(state, call, &mut object);
+    let rule = validation::name_rule(&call.resource().id);
+    let mut errors = validation::metadata_errors(&object["metadata"], rule);
+    if !call.resource().traits.custom {
+        errors.extend(validation::finalizer_errors(&object["metadata"]));
+    }
+    errors.extend(schema_errors(call, &object));
+    errors.extend(strategy::create_errors(state, call, &object));
+    if !errors.is_empty() {
+        let shown = if base.is_empty() || !text_of(&object, "name").starts_with(&base) {
+            call.name.as_str()
+        } else {
+            &call.name
+        };
+        return Err(Status::invalid(&call.resource().kind_name(), shown, &errors));
+    }
+    if !tracked {
+        apply::track_update(None, &mut object, &call.version().merge, &call.writer());
+    }
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        drop_empty(metadata);
+    }
+    object["apiVersion"] = json!(call.resource().stored_version().api_version);
+    admission::webhook::check(state, call, "CREATE", &object)?;
+    let (id, key) = (call.resource().id.clone(), call.key());
+    if let Some(taken) = state.storage.get(&id, &key) {
+        let deleting = !taken.metadata()["deletionTimestamp"].is_null();
+        return Err(Status::already_exists(&call.resource().name(), &call.name, deleting));
+    }
+    if call.options.dry_run {
+        return Ok(Arc::new(Stored::unwritten(object)));
+    }
+    let stored = state.storage.put(&id, &key, object);
+    hooks::after_write(state, call, &stored);
+    Ok(stored)
+}
+
+fn text_of<'a>(object: &'a Value, field: &str) -> &'a str {
+    object["metadata"][field].as_str().unwrap_or_default()
+}

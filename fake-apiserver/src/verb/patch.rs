@@ -1,0 +1,172 @@
+//! Patches: applies the patch to the object as it is, then goes the way of an update (or of a create, for an
+//! apply of something new).
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::get::find;
+use super::update::{Origin, update};
+use super::{check_type, create, in_version, metadata_of};
+use crate::apply::{self, ApplyError};
+use crate::patch::{self, PatchError};
+use crate::schema::FieldError;
+use crate::state::{Call, State};
+use crate::status::{Answer, Status};
+use crate::storage::Stored;
+
+/// The kinds of patch, by media type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum PatchKind {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+impl PatchKind {
+    /// Reads the Content-Type of a patch; custom resources know no strategic merge patch.
+    pub(crate) fn of(content_type: &str, custom: bool) -> Answer<Self> {
+        match content_type.split(';').next().unwrap_or_default().trim() {
+            "application/json-patch+json" => Ok(Self::Json),
+            "application/merge-patch+json" => Ok(Self::Merge),
+            "application/strategic-merge-patch+json" if !custom => Ok(Self::Strategic),
+            "application/apply-patch+yaml" => Ok(Self::Apply),
+            "application/strategic-merge-patch+json" => {
+                let accepted =
+                    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+                let message = format!(
+                    "the body of the request was in an unknown format - accepted media types include: {accepted}"
+                );
+                Err(Status::new(415, "UnsupportedMediaType", message))
+            }
+            _ => {
+                let mut status = Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+                status.details = Some(json!({}));
+                Err(status)
+            }
+        }
+    }
+}
+
+/// Answers a patch; true when it created the object.
+pub(crate) fn patch(
+    state: &mut State,
+    call: &mut Call,
+    kind: PatchKind,
+    body: &Value,
+) -> Answer<(Arc<Stored>, bool)> {
+    if kind == PatchKind::Apply {
+        return apply(state, call, body.clone());
+    }
+    if call.options.force.is_some() {
+        let force = FieldError::forbidden("force", "may not be specified for non-apply patch");
+        return Err(Status::invalid_options("PatchOptions", &[force]));
+    }
+    let live = find(state, call)?.clone();
+    let old = in_version(&live.value, &call.version().api_version);
+    let new = match kind {
+        PatchKind::Json => patch::json(&old, body).map_err(refusal)?,
+        PatchKind::Strategic => patch::strategic(&old, body, &call.version().merge).map_err(refusal)?,
+        PatchKind::Merge | PatchKind::Apply => {
+            if !body.is_object() {
+                return Err(Status::bad_request(
+                    "error decoding patch: json: cannot unmarshal patch into an object",
+                ));
+            }
+            patch::merge(&old, body)
+        }
+    };
+    update(state, call, &live, new, Origin::Patch).map(|stored| (stored, false))
+}
+
+fn refusal(error: PatchError) -> Box<Status> {
+    match error {
+        PatchError::Malformed(message) => Status::bad_request(message),
+        PatchError::Unprocessable(_) => {
+            // The server does not say which operation failed.
+            let mut status =
+                Status::new(422, "Invalid", "the server rejected our request due to an error in our request");
+            status.details = Some(json!({}));
+            status
+        }
+    }
+}
+
+fn apply(state: &mut State, call: &mut Call, mut applied: Value) -> Answer<(Arc<Stored>, bool)> {
+    if call.options.field_manager.is_empty() {
+        let required = FieldError::required("fieldManager", "is required for apply patch");
+        return Err(Status::invalid_options("PatchOptions", &[required]));
+    }
+    check_type(&state.registry, call, &mut applied)?;
+    let metadata = metadata_of(call, &mut applied)?;
+    if metadata
+        .get("managedFields")
+        .is_some_and(|entries| entries.as_array().is_none_or(|list| !list.is_empty()))
+    {
+        return Err(Status::bad_request("metadata.managedFields must be nil"));
+    }
+    metadata.remove("managedFields");
+    crate::strategy::place(call, metadata)?;
+    metadata.entry("name").or_insert_with(|| json!(call.name));
+    let live = state.storage.get(&call.resource().id, &call.key()).cloned();
+    let old = live.as_ref().map(|live| in_version(&live.value, &call.version().api_version));
+    let force = call.options.force.unwrap_or(false);
+    let served = call.served.clone();
+    let merged = apply::apply(old.as_ref(), &applied, &served.version().merge, &call.writer(), force);
+    let new = merged.map_err(apply_refusal)?;
+    match live {
+        Some(live) => update(state, call, &live, new, Origin::Apply).map(|stored| (stored, false)),
+        None if !call.subresource.is_empty() => Err(Status::not_found(&call.resource().name(), &call.name)),
+        None => {
+            if let Some(uid) = applied["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()) {
+                let why = format!(
+                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                );
+                return Err(Status::conflict(&call.resource().name(), &call.name, &why));
+            }
+            create::create(state, call, new, true).map(|stored| (stored, true))
+        }
+    }
+}
+
+fn apply_refusal(error: ApplyError) -> Box<Status> {
+    match error {
+        // A field outside the schema, duplicate keys: the server has no type for these.
+        ApplyError::Invalid(message) => Status::unexpected(message),
+        ApplyError::Conflicts(conflicts) => {
+            let causes: Vec<Value> = conflicts
+                .iter()
+                .map(|conflict| {
+                    let message = format!("conflict with {}", conflict.manager);
+                    json!({ "reason": "FieldManagerConflict", "message": message, "field": conflict.field })
+                })
+                .collect();
+            Status::apply_conflict(conflict_message(&conflicts), causes)
+        }
+    }
+}
+
+/// `Apply failed with 2 conflicts: …`, grouped by manager
+/// (`k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go`).
+fn conflict_message(conflicts: &[apply::Conflict]) -> String {
+    let count = match conflicts.len() {
+        1 => "1 conflict".to_owned(),
+        many => format!("{many} conflicts"),
+    };
+    let mut managers: Vec<&str> = conflicts.iter().map(|conflict| conflict.manager.as_str()).collect();
+    managers.sort_unstable();
+    managers.dedup();
+    if let ([manager], [conflict]) = (managers.as_slice(), conflicts) {
+        return format!("Apply failed with 1 conflict: conflict with {manager}: {}", conflict.field);
+    }
+    let groups: Vec<String> = managers
+        .iter()
+        .map(|manager| {
+            let fields = conflicts.iter().filter(|conflict| conflict.manager == **manager);
+            let list: Vec<String> = fields.map(|conflict| format!("- {}", conflict.field)).collect();
+            format!("conflicts with {manager}:\n{}", list.join("\n"))
+        })
+        .collect();
+    format!("Apply failed with {count}: {}", groups.join("\n"))
+}

@@ -1,0 +1,251 @@
+//! Watching a collection: initial state, resume from a version, bookmarks, and what a selector makes of a change.
+//!
+//! A watch reads the event log at its own pace and holds nothing but a position in it, so a slow watcher never
+//! holds up a writer. When the log no longer has what it needs, it ends with 410.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{Stream, stream};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::get::parse_version;
+use super::list::{check_fields, list, matches};
+use crate::options::ListOptions;
+use crate::response::{BoxError, Representation, encode, write_event, write_object};
+use crate::state::{Call, State};
+use crate::status::{Answer, Status};
+use crate::storage::{Event, ResourceId, Stored};
+
+/// How long a watch lives that asks for no timeout.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// How often a watch that wants bookmarks gets one.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Events read under one hold of the lock.
+const BATCH: usize = 256;
+
+/// A watch in progress.
+pub(crate) struct Watch {
+    state: Arc<Mutex<State>>,
+    call: Call,
+    options: ListOptions,
+    representation: Representation,
+    resource: ResourceId,
+    notify: Arc<Notify>,
+    /// Position in the event log of the next event to look at.
+    position: u64,
+    /// Which incarnation of the kind is watched.
+    incarnation: u64,
+    /// Frames to send before anything else.
+    pending: Vec<u8>,
+    deadline: Instant,
+    next_bookmark: Instant,
+    finished: bool,
+}
+
+/// Starts the watch a call asks for.
+pub(crate) fn start(
+    shared: &Arc<Mutex<State>>,
+    state: &mut State,
+    call: Call,
+    options: ListOptions,
+    representation: Representation,
+) -> Answer<Watch> {
+    check_fields(&call, &options)?;
+    let resource = call.resource().id.clone();
+    let now = Instant::now();
+    let timeout = options.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
+    let notify = state.storage.notify(&resource);
+    let mut watch = Watch {
+        state: shared.clone(),
+        resource,
+        notify,
+        position: 0,
+        incarnation: 0,
+        pending: Vec::new(),
+        deadline: now + timeout,
+        next_bookmark: now + BOOKMARK_INTERVAL,
+        finished: false,
+        call,
+        options,
+        representation,
+    };
+    watch.begin(state)?;
+    Ok(watch)
+}
+
+impl Watch {
+    /// Sends the initial state if asked for and finds the place to go on from.
+    fn begin(&mut self, state: &mut State) -> Answer<()> {
+        let version = match self.options.resource_version.as_str() {
+            "" => 0,
+            text => parse_version(text).map_err(Status::unexpected)?,
+        };
+        let wants_state = match self.options.send_initial_events {
+            Some(wanted) => wanted,
+            // Without a version a watch starts with what there is.
+            None => version == 0,
+        };
+        let log = state.storage.log(&self.resource);
+        self.position = log.end_position();
+        self.incarnation = log.ended().0;
+        if wants_state {
+            let everything = ListOptions {
+                labels: self.options.labels.clone(),
+                fields: self.options.fields.clone(),
+                ..ListOptions::default()
+            };
+            let found = list(state, &self.call, &everything)?;
+            for stored in &found.items {
+                self.send("ADDED", stored);
+            }
+            if self.options.send_initial_events == Some(true) && self.options.bookmarks {
+                let annotation = json!({ "k8s.io/initial-events-end": "true" });
+                self.send_bookmark(found.meta.revision, Some(annotation));
+            }
+        } else if version > 0 {
+            match state.storage.log(&self.resource).position_after(version) {
+                Ok(position) => self.position = position,
+                Err(_) => self.send_expired(version, state.storage.revision()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The frames, as they come.
+    pub(crate) fn frames(self) -> impl Stream<Item = Result<Bytes, BoxError>> + Send {
+        stream::unfold(self, |mut watch| async move {
+            let frames = watch.next().await?;
+            Some((Ok(frames), watch))
+        })
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let notify = self.notify.clone();
+            let mut changed = std::pin::pin!(notify.notified());
+            // Registered before the log is read, so that no change is missed.
+            changed.as_mut().enable();
+            while !self.finished && self.pending.is_empty() && self.read() {}
+            if !self.pending.is_empty() {
+                return Some(std::mem::take(&mut self.pending).into());
+            }
+            if self.finished {
+                return None;
+            }
+            let wake =
+                if self.options.bookmarks { self.deadline.min(self.next_bookmark) } else { self.deadline };
+            tokio::select! {
+                biased;
+                // Changes first: what happened before the deadline is still sent.
+                () = changed => {}
+                () = tokio::time::sleep_until(wake) => self.on_time(),
+            }
+        }
+    }
+
+    fn on_time(&mut self) {
+        let now = Instant::now();
+        self.finished = now >= self.deadline;
+        if self.options.bookmarks {
+            self.next_bookmark = now + BOOKMARK_INTERVAL;
+            let mut state = self.state.lock();
+            let revision = state.storage.revision();
+            let up_to_date = state.storage.log(&self.resource).end_position() == self.position;
+            drop(state);
+            // A bookmark promises that everything before it has been sent.
+            if up_to_date {
+                self.send_bookmark(revision, None);
+            }
+        }
+    }
+
+    /// Takes what is new from the log; false when there was nothing.
+    fn read(&mut self) -> bool {
+        let state = self.state.clone();
+        let mut state = state.lock();
+        let revision = state.storage.revision();
+        let log = state.storage.log(&self.resource);
+        let (incarnation, end) = log.ended();
+        let limit =
+            if incarnation == self.incarnation { u64::MAX } else { end.saturating_sub(self.position) };
+        if limit == 0 {
+            self.finished = true;
+            return false;
+        }
+        let limit = usize::try_from(limit).unwrap_or(BATCH).min(BATCH);
+        let Ok(events) = log.read(self.position, limit) else {
+            self.send_expired(0, revision);
+            return false;
+        };
+        let events: Vec<Arc<Event>> = events.cloned().collect();
+        drop(state);
+        self.position += events.len() as u64;
+        events.iter().for_each(|event| self.send_change(event));
+        !events.is_empty()
+    }
+
+    /// Sends an event as the selectors see it.
+    fn send_change(&mut self, event: &Event) {
+        if !self.call.namespace.is_empty() {
+            let inside = event
+                .key
+                .strip_prefix(self.call.namespace.as_str())
+                .is_some_and(|rest| rest.starts_with('/'));
+            if !inside {
+                return;
+            }
+        }
+        let was = event.previous.as_ref().is_some_and(|previous| matches(&self.options, &previous.value));
+        let is = !event.deleted && matches(&self.options, &event.current.value);
+        match (was, is) {
+            (false, true) => self.send("ADDED", &event.current),
+            (true, true) => self.send("MODIFIED", &event.current),
+            (true, false) if event.deleted => self.send("DELETED", &event.current),
+            (true, false) => {
+                // It left the selection: its previous state, with the version of the change.
+                let previous =
+                    event.previous.as_ref().map(|previous| (*previous.value).clone()).unwrap_or_default();
+                let mut last = previous;
+                last["metadata"]["resourceVersion"] = json!(event.current.revision.to_string());
+                self.send("DELETED", &Stored::unwritten(last));
+            }
+            (false, false) => {}
+        }
+    }
+
+    fn send(&mut self, kind: &str, stored: &Stored) {
+        let version = self.call.served.version();
+        write_event(&mut self.pending, kind, |out| write_object(out, version, stored, self.representation));
+    }
+
+    fn send_bookmark(&mut self, revision: u64, annotations: Option<Value>) {
+        let (kind, api_version) = match self.representation {
+            Representation::Full => {
+                (self.call.resource().kind.as_str(), self.call.version().api_version.as_str())
+            }
+            Representation::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1"),
+        };
+        let mut object = json!({
+            "kind": kind,
+            "apiVersion": api_version,
+            "metadata": { "resourceVersion": revision.to_string() },
+        });
+        if let Some(annotations) = annotations {
+            object["metadata"]["annotations"] = annotations;
+        }
+        write_event(&mut self.pending, "BOOKMARK", |out| out.extend(encode(&object)));
+    }
+
+    fn send_expired(&mut self, asked: u64, current: u64) {
+        let status = Status::expired(format!("too old resource version: {asked} ({current})"));
+        write_event(&mut self.pending, "ERROR", |out| out.extend(encode(&status.to_value())));
+        self.finished = true;
+    }
+}
