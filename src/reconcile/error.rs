@@ -1,0 +1,98 @@
+//! What a failed step means: which condition says it, with which reason, and when to try again.
+
+use std::error::Error;
+
+use crate::api::condition::{ConditionType, InstallReason, Reason, TargetReason};
+use crate::apply::anchor::AnchorError;
+use crate::manifest::ManifestError;
+use crate::plan::PlanError;
+use crate::target::cluster::{ClusterError, Failure};
+use crate::target::resolve::{ResolveError, probe_reason};
+
+/// A step that stopped a reconcile.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// The target could not be resolved.
+    #[error("failed to resolve target cluster")]
+    Resolve(#[from] ResolveError),
+    /// The release could not be put together.
+    #[error("failed to load the manifest")]
+    Manifest(#[from] ManifestError),
+    /// The plan could not be made.
+    #[error("failed to plan")]
+    Plan(#[from] PlanError),
+    /// The anchor is not to be had.
+    #[error(transparent)]
+    Anchor(AnchorError),
+    /// A request to the target failed.
+    #[error("failed to install")]
+    Target(#[source] ClusterError),
+    /// A request to the hub failed.
+    #[error("failed to keep the record")]
+    Hub(#[source] ClusterError),
+}
+
+/// When to try again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Category {
+    /// Only a change of the custom resource, its profile or the release data helps; look again now and then.
+    UserFixable,
+    /// Time may help: back off.
+    Transient,
+    /// Somebody else wrote first: start over.
+    Conflict,
+}
+
+impl StepError {
+    /// Whether it is worth a condition, and which.
+    pub fn condition(&self) -> Option<(ConditionType, Reason)> {
+        let install = |reason: InstallReason| Some((ConditionType::InstallSucceeded, Reason::Install(reason)));
+        let target = |reason: TargetReason| Some((ConditionType::TargetClusterResolved, Reason::Target(reason)));
+        match self {
+            Self::Resolve(error) => target(error.reason()),
+            Self::Manifest(_) | Self::Plan(_) => install(InstallReason::Error),
+            Self::Anchor(AnchorError::OwnedElsewhere { .. }) => target(TargetReason::AnchorOwnedElsewhere),
+            Self::Anchor(AnchorError::NamespaceTerminating { .. }) => install(InstallReason::TargetNamespaceTerminating),
+            Self::Anchor(AnchorError::NameTooLong(_)) => install(InstallReason::Error),
+            Self::Anchor(AnchorError::Cluster(error)) | Self::Target(error) => match &error.failure {
+                failure if failure.is_unreachable() => target(probe_reason(failure)),
+                failure @ (Failure::Credentials(_) | Failure::Refused { code: 401, .. }) => target(probe_reason(failure)),
+                _ => install(InstallReason::Error),
+            },
+            Self::Hub(_) => None,
+        }
+    }
+
+    /// When to try again.
+    pub fn category(&self) -> Category {
+        match self {
+            Self::Hub(error) if error.failure.is_conflict() => Category::Conflict,
+            Self::Plan(_) | Self::Anchor(AnchorError::NameTooLong(_) | AnchorError::OwnedElsewhere { .. }) => {
+                Category::UserFixable
+            }
+            _ => Category::Transient,
+        }
+    }
+}
+
+impl From<AnchorError> for StepError {
+    fn from(error: AnchorError) -> Self {
+        Self::Anchor(error)
+    }
+}
+
+/// An error with all its causes, for conditions and Events.
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        // Some libraries repeat their cause in their own text.
+        if !text.ends_with(&next) {
+            text.push_str(": ");
+            text.push_str(&next);
+        }
+        cause = error.source();
+    }
+    text
+}
