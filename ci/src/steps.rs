@@ -129,7 +129,9 @@ impl Work {
         match self {
             Self::Cargo { args, env } => succeed(root, args, env),
             Self::CargoDeny if is_installed("cargo-deny") => Ok(()),
-            Self::CargoDeny => succeed(root, &["install", "--locked", "cargo-deny"], &[]),
+            Self::CargoDeny => {
+                succeed(root, &["install", "--locked", "cargo-deny", "--version", "^0.20"], &[])
+            }
             Self::Tidy => tidy::check(root),
         }
     }
@@ -144,7 +146,7 @@ impl Work {
                 }
                 line + "cargo " + &args.join(" ")
             }
-            Self::CargoDeny => "cargo install --locked cargo-deny (unless installed)".into(),
+            Self::CargoDeny => "cargo install --locked cargo-deny --version ^0.20 (unless installed)".into(),
             Self::Tidy => "reads every file of the repository".into(),
         }
     }

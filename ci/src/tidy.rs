@@ -49,7 +49,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         println!("{severity}: {}: {}", finding.path, finding.message);
     }
     let errors = findings.iter().filter(|finding| finding.is_error).count();
-    ensure!(errors == 0, "{errors} rules of the repository are broken");
+    ensure!(errors == 0, "broken rules of the repository: {errors}");
     println!("{} files are tidy", files.len());
     Ok(())
 }
