@@ -1,5 +1,6 @@
 //! Release data: objects, their identities, and where they come from.
 
+pub mod embedded;
 mod key;
 mod object;
 
