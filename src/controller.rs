@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::api::{API_VERSION, ComponentKind};
+use crate::api::ComponentKind;
 use crate::index::{Index, Key, Lane};
 use crate::manifest::Object;
 use crate::queue::Queue;
@@ -72,7 +72,7 @@ impl Subject {
     /// `apiVersion`, kind and plural.
     fn resource(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Component(kind) => (API_VERSION, kind.kind(), kind.plural()),
+            Self::Component(kind) => (kind.api_version(), kind.kind(), kind.plural()),
             Self::Profile => (PROFILE_API, "ClusterProfile", "clusterprofiles"),
         }
     }

@@ -81,7 +81,7 @@ impl Index {
                 deleting: object.value()["metadata"]["deletionTimestamp"].is_string(),
                 record: Record::read(&object.value()["status"]["annotations"]).ok().map(Arc::new),
             },
-            profile: ClusterProfileRef::from_value(&object.value()["spec"]["clusterProfileRef"]),
+            profile: serde_json::from_value(object.value()["spec"]["clusterProfileRef"].clone()).ok(),
             trigger: trigger(object),
         };
         let before = self.components.insert(key.clone(), known);

@@ -10,7 +10,7 @@ use fake_apiserver::fault::Link;
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::BodyExt;
 use knative_operator::target::endpoint::Endpoint;
-use knative_operator::target::stack::{ConnectError, Connector, Transport};
+use knative_operator::target::stack::{AnswerBody, ConnectError, Connector, Transport, answer_body};
 use kube::client::Body;
 use parking_lot::Mutex;
 use rand::RngExt;
@@ -82,7 +82,7 @@ impl Network {
         }))
     }
 
-    async fn carry(&self, address: &str, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    async fn carry(&self, address: &str, request: Request<Body>) -> Result<Response<AnswerBody>, BoxError> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await.map_err(BoxError::from)?.to_bytes();
         let (method, path) = (parts.method.to_string(), parts.uri.to_string());
@@ -110,7 +110,7 @@ impl Network {
         method: &str,
         what: &str,
         response: Response<B>,
-    ) -> Result<Response<Body>, BoxError>
+    ) -> Result<Response<AnswerBody>, BoxError>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
@@ -121,7 +121,7 @@ impl Network {
         let (site, trace) = (site.to_owned(), self.trace.clone());
         let stream = what.contains("watch=");
         let body = response.map(|body| {
-            Body::wrap_body(body.map_frame(move |frame| {
+            answer_body(body.map_frame(move |frame| {
                 if let Some(data) = frame.data_ref() {
                     let kind = if stream { "event" } else { "body" };
                     trace.note(format_args!("{site} -> {kind} {}", short_digest(data)));

@@ -124,7 +124,7 @@ pub async fn install(
             }
         }
         let applies = due.into_iter().map(|object| async move { (object, cluster.apply(object).await) });
-        let mut applies = futures::stream::iter(applies).buffered(APPLIES_IN_FLIGHT);
+        let mut applies = futures::stream::iter(applies.collect::<Vec<_>>()).buffered(APPLIES_IN_FLIGHT);
         while let Some((object, outcome)) = applies.next().await {
             match outcome {
                 Ok(stored) => {

@@ -37,7 +37,7 @@ pub async fn observe(
         Ok::<_, ClusterError>((kind.clone(), objects))
     });
     let mut observed = Observed::default();
-    let mut lists = futures::stream::iter(lists).buffered(LISTS_IN_FLIGHT);
+    let mut lists = futures::stream::iter(lists.collect::<Vec<_>>()).buffered(LISTS_IN_FLIGHT);
     while let Some(list) = lists.next().await {
         match list? {
             (kind, None) => drop(observed.unknown_kinds.insert(kind)),

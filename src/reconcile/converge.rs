@@ -9,8 +9,7 @@ use super::error::StepError;
 use super::record::BoundTarget;
 use super::session::Session;
 use super::{ADOPT, Next, Reconciler, TARGET_NAMESPACE};
-use crate::api::condition::{AvailableReason, ConditionType, InstallReason, Reason, TargetReason, VersionReason};
-use crate::api::{API_VERSION, Component, ComponentKind};
+use crate::api::{ClusterProfileRef, Component, ComponentKind, ConditionStatus, ConditionType, Reason};
 use crate::apply::anchor::{self, Anchor, Identity, NamespaceMetadata};
 use crate::apply::install::{Gate, Installation, Memory, install, prune};
 use crate::apply::observe::{Observed, observe};
@@ -50,8 +49,7 @@ impl Reconciler {
             }
             Err(error) if error.is_ineligible() => {
                 let text = format!("Version migration is not eligible with message: {error}");
-                let reason = Reason::Version(VersionReason::Error);
-                session.conditions().mark_false(ConditionType::VersionMigrationEligible, reason, &text, now);
+                session.conditions().mark_false(ConditionType::VersionMigrationEligible, Reason::Error, &text, now);
                 Ok(None)
             }
             Err(error) => Err(error.into()),
@@ -68,13 +66,13 @@ impl Reconciler {
         let now = self.clock.now();
         let asked = component.spec.common.cluster_profile_ref.as_ref();
         let refuse = |session: &mut Session<'_>, reason, text: &str| {
-            session.conditions().mark_false(ConditionType::TargetClusterResolved, Reason::Target(reason), text, now);
+            session.conditions().mark_false(ConditionType::TargetClusterResolved, reason, text, now);
             Ok(None)
         };
         if let Some(bound) = &session.record.target
             && bound.profile.as_ref() != asked
         {
-            let name = |profile: Option<&crate::api::ClusterProfileRef>| {
+            let name = |profile: Option<&ClusterProfileRef>| {
                 profile.map_or_else(|| "the local cluster".into(), |p| format!("ClusterProfile {}/{}", p.namespace, p.name))
             };
             let text = format!(
@@ -82,7 +80,7 @@ impl Reconciler {
                 name(bound.profile.as_ref()),
                 name(asked)
             );
-            return refuse(session, TargetReason::TargetChanged, &text);
+            return refuse(session, Reason::TargetChanged, &text);
         }
         let target = self.targets.resolve(asked).await?;
         let created = session.object.value()["metadata"]["creationTimestamp"].as_str().unwrap_or_default();
@@ -93,7 +91,7 @@ impl Reconciler {
         });
         if let Some(senior) = senior {
             let text = format!("{} already installs into this cluster; only the oldest of a kind does", senior.key);
-            return refuse(session, TargetReason::TargetClusterInUse, &text);
+            return refuse(session, Reason::TargetClusterInUse, &text);
         }
         session.conditions().mark_true(ConditionType::TargetClusterResolved, now);
         Ok(Some(target))
@@ -199,14 +197,13 @@ impl Reconciler {
             let refusals: Vec<_> =
                 report.rejected.iter().map(|(key, error)| format!("{key}: {}", error.failure)).collect();
             let text = format!("Install failed with message: {}", refusals.join("; "));
-            let reason = Reason::Install(InstallReason::ObjectsRejected);
+            let reason = Reason::ObjectsRejected;
             session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
         }
         if !report.unready.is_empty() {
             let names: Vec<_> = report.unready.iter().map(|(key, _)| key.name.as_str()).collect();
             let text = format!("Waiting on deployments: {}", names.join(", "));
-            let reason = Reason::Available(AvailableReason::NotReady);
-            session.conditions().mark_false(ConditionType::DeploymentsAvailable, reason, &text, now);
+            session.conditions().mark_false(ConditionType::DeploymentsAvailable, Reason::NotReady, &text, now);
         } else if report.held.is_empty() && report.deferred.is_empty() {
             session.conditions().mark_true(ConditionType::DeploymentsAvailable, now);
         }
@@ -238,12 +235,15 @@ impl Reconciler {
             left.iter().filter_map(|(key, error)| Some(format!("{key}: {}", error.as_ref()?.failure))).collect();
         if !refused.is_empty() {
             let text = format!("failed to delete obsolete resources: {}", refused.join("; "));
-            let reason = Reason::Install(InstallReason::PruneFailed);
+            let reason = Reason::PruneFailed;
             session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
             return Ok(Next::Backoff);
         }
         session.status.version = Some(plan.target_version.clone());
-        session.conditions().mark_install_succeeded(now);
+        session.conditions().mark_true(ConditionType::InstallSucceeded, now);
+        if session.conditions().status(ConditionType::DependenciesInstalled) == ConditionStatus::Unknown {
+            session.conditions().mark_true(ConditionType::DependenciesInstalled, now);
+        }
         let rest = if left.is_empty() { self.intervals.drift } else { self.intervals.removal_poll };
         Ok(Next::After(rest))
     }
@@ -339,7 +339,12 @@ fn owner(session: &Session<'_>, remote: bool, uid: String) -> Owner {
             name: anchor::anchor_name(key.kind.kind(), &key.name),
             uid,
         },
-        false => Owner { api_version: API_VERSION.into(), kind: key.kind.kind().into(), name: key.name.clone(), uid },
+        false => Owner {
+            api_version: key.kind.api_version().into(),
+            kind: key.kind.kind().into(),
+            name: key.name.clone(),
+            uid,
+        },
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use crate::api::condition::{ConditionType, InstallReason, Reason, TargetReason};
+use crate::api::{ComponentError, ConditionType, Reason};
 use crate::apply::anchor::AnchorError;
 use crate::manifest::ManifestError;
 use crate::plan::PlanError;
@@ -12,6 +12,9 @@ use crate::target::resolve::{ResolveError, probe_reason};
 /// A step that stopped a reconcile.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
+    /// The custom resource cannot be read.
+    #[error("the resource is malformed")]
+    Malformed(#[from] ComponentError),
     /// The target could not be resolved.
     #[error("failed to resolve target cluster")]
     Resolve(#[from] ResolveError),
@@ -46,18 +49,18 @@ pub enum Category {
 impl StepError {
     /// Whether it is worth a condition, and which.
     pub fn condition(&self) -> Option<(ConditionType, Reason)> {
-        let install = |reason: InstallReason| Some((ConditionType::InstallSucceeded, Reason::Install(reason)));
-        let target = |reason: TargetReason| Some((ConditionType::TargetClusterResolved, Reason::Target(reason)));
+        let install = |reason| Some((ConditionType::InstallSucceeded, reason));
+        let target = |reason| Some((ConditionType::TargetClusterResolved, reason));
         match self {
             Self::Resolve(error) => target(error.reason()),
-            Self::Manifest(_) | Self::Plan(_) => install(InstallReason::Error),
-            Self::Anchor(AnchorError::OwnedElsewhere { .. }) => target(TargetReason::AnchorOwnedElsewhere),
-            Self::Anchor(AnchorError::NamespaceTerminating { .. }) => install(InstallReason::TargetNamespaceTerminating),
-            Self::Anchor(AnchorError::NameTooLong(_)) => install(InstallReason::Error),
+            Self::Malformed(_) | Self::Manifest(_) | Self::Plan(_) => install(Reason::Error),
+            Self::Anchor(AnchorError::OwnedElsewhere { .. }) => target(Reason::AnchorOwnedElsewhere),
+            Self::Anchor(AnchorError::NamespaceTerminating { .. }) => install(Reason::TargetNamespaceTerminating),
+            Self::Anchor(AnchorError::NameTooLong(_)) => install(Reason::Error),
             Self::Anchor(AnchorError::Cluster(error)) | Self::Target(error) => match &error.failure {
                 failure if failure.is_unreachable() => target(probe_reason(failure)),
                 failure @ (Failure::Credentials(_) | Failure::Refused { code: 401, .. }) => target(probe_reason(failure)),
-                _ => install(InstallReason::Error),
+                _ => install(Reason::Error),
             },
             Self::Hub(_) => None,
         }
@@ -67,7 +70,7 @@ impl StepError {
     pub fn category(&self) -> Category {
         match self {
             Self::Hub(error) if error.failure.is_conflict() => Category::Conflict,
-            Self::Plan(_) | Self::Anchor(AnchorError::NameTooLong(_) | AnchorError::OwnedElsewhere { .. }) => {
+            Self::Malformed(_) | Self::Plan(_) | Self::Anchor(AnchorError::NameTooLong(_) | AnchorError::OwnedElsewhere { .. }) => {
                 Category::UserFixable
             }
             _ => Category::Transient,

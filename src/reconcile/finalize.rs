@@ -8,7 +8,7 @@ use super::error::StepError;
 use super::events::Severity;
 use super::session::Session;
 use super::{ADOPT, DELETION_POLICY, Next, Reconciler};
-use crate::api::condition::{BlockedReason, ConditionType, Reason};
+use crate::api::{ConditionType, Reason};
 use crate::apply::anchor::{Anchor, find_anchor};
 use crate::apply::uninstall::{Removal, Uninstall};
 use crate::index::Peer;
@@ -36,7 +36,7 @@ impl Reconciler {
                  point it back, or set annotation {DELETION_POLICY}: orphan",
                 bound.cluster, target.uid
             );
-            self.mark_blocked(session, BlockedReason::ClusterReplaced, &text).await;
+            self.mark_blocked(session, Reason::TargetChanged, &text).await;
             return Ok(Next::Backoff);
         }
         let anchor = match bound.profile.is_some() {
@@ -72,19 +72,15 @@ impl Reconciler {
 
     async fn note_removal(&self, session: &mut Session<'_>, removal: &Removal) {
         if removal.blocked.is_empty() {
-            let now = self.clock.now();
-            let names: Vec<_> = removal.remaining.iter().take(5).map(ToString::to_string).collect();
-            let text = format!("{} objects remain, among them {}", removal.remaining.len(), names.join(", "));
-            let reason = Reason::Blocked(BlockedReason::Waiting);
-            session.conditions().mark_false(ConditionType::DeletionBlocked, reason, &text, now);
+            session.conditions().clear(ConditionType::DeletionBlocked);
             return;
         }
-        self.mark_blocked(session, BlockedReason::ObjectsRemain, &removal.blocked.join("; ")).await;
+        self.mark_blocked(session, Reason::DeletionFailed, &removal.blocked.join("; ")).await;
     }
 
-    async fn mark_blocked(&self, session: &mut Session<'_>, reason: BlockedReason, text: &str) {
+    async fn mark_blocked(&self, session: &mut Session<'_>, reason: Reason, text: &str) {
         let now = self.clock.now();
-        session.conditions().mark_true_with(ConditionType::DeletionBlocked, Reason::Blocked(reason), text, now);
+        session.conditions().note(ConditionType::DeletionBlocked, reason, text, now);
         self.events.record(&session.key, &session.object, Severity::Warning, "DeletionBlocked", text).await;
     }
 

@@ -20,8 +20,7 @@ use self::error::{Category, StepError, chain};
 use self::events::{Recorder, Severity};
 use self::record::Record;
 use self::session::Session;
-use crate::api::condition::{ConditionType, InstallReason, Reason};
-use crate::api::{API_VERSION, Component};
+use crate::api::{Component, ConditionType, Reason};
 use crate::apply::install::Memory;
 use crate::clock::Clock;
 use crate::index::{Key, Peer};
@@ -114,7 +113,7 @@ impl Reconciler {
     /// Fails only when the hub does; every other failure ends in the status.
     async fn pass(&self, key: &Key, peers: &[Peer]) -> Result<Next, ClusterError> {
         let hub = self.targets.hub();
-        let resource = hub.resource(API_VERSION, key.kind.kind()).await?;
+        let resource = hub.resource(key.kind.api_version(), key.kind.kind()).await?;
         let Some(object) = hub.get(&resource, &key.namespace, &key.name).await? else {
             return Ok(Next::OnChange);
         };
@@ -159,7 +158,8 @@ impl Reconciler {
             session.conditions().mark_false(condition, reason, &text, now);
         }
         if session.is_deleting() {
-            session.conditions().mark_true_with(ConditionType::DeletionBlocked, Reason::of(error), &text, now);
+            let reason = error.condition().map_or(Reason::Error, |(_, reason)| reason);
+            session.conditions().note(ConditionType::DeletionBlocked, reason, &text, now);
         }
         self.events.record(&session.key, &session.object, Severity::Warning, "InternalError", &text).await;
         session.save().await?;
@@ -181,7 +181,7 @@ impl Reconciler {
         let mut session = Session::new(self.targets.hub(), resource, key.clone(), object, Record::default());
         let now = self.clock.now();
         session.conditions().initialize(now);
-        session.conditions().mark_false(ConditionType::InstallSucceeded, Reason::Install(InstallReason::Error), text, now);
+        session.conditions().mark_false(ConditionType::InstallSucceeded, Reason::Error, text, now);
         self.events.record(key, &session.object, Severity::Warning, "InternalError", text).await;
         session.save_keeping_record().await?;
         Ok(Next::OnChange)
@@ -207,9 +207,9 @@ impl Reconciler {
         let now = self.clock.now();
         if paused {
             let text = format!("annotation {PAUSED} is set: nothing is written for this resource");
-            session.conditions().mark_true_with(ConditionType::Paused, Reason::Paused, &text, now);
+            session.conditions().note(ConditionType::Paused, Reason::PausedByAnnotation, &text, now);
         } else {
-            session.conditions().remove(ConditionType::Paused);
+            session.conditions().clear(ConditionType::Paused);
         }
         paused
     }

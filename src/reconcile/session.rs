@@ -3,50 +3,50 @@
 use serde_json::{Map, Value, json};
 
 use super::record::Record;
-use crate::api::{ComponentStatus, condition::Conditions};
+use crate::api::{Conditions, Status};
 use crate::index::Key;
 use crate::manifest::Object;
 use crate::target::cluster::{Cluster, ClusterError};
 use crate::target::mapping::Resource;
 
 /// See the module.
-pub struct Session<'a> {
+pub(super) struct Session<'a> {
     hub: &'a Cluster,
     resource: Resource,
     /// Which custom resource.
-    pub key: Key,
+    pub(super) key: Key,
     /// As last read or written.
-    pub object: Object,
+    pub(super) object: Object,
     /// The status to be; [`Session::save`] writes it.
-    pub status: ComponentStatus,
+    pub(super) status: Status,
     /// The record to be; written with the status.
-    pub record: Record,
+    pub(super) record: Record,
 }
 
 impl<'a> Session<'a> {
     /// A session with what was read.
-    pub fn new(hub: &'a Cluster, resource: Resource, key: Key, object: Object, record: Record) -> Self {
-        let status = ComponentStatus::from_value(&object.value()["status"]);
+    pub(super) fn new(hub: &'a Cluster, resource: Resource, key: Key, object: Object, record: Record) -> Self {
+        let status = Status::from_value(&object.value()["status"]);
         Self { hub, resource, key, object, status, record }
     }
 
     /// `metadata.annotations[key]`.
-    pub fn annotation(&self, key: &str) -> Option<&str> {
+    pub(super) fn annotation(&self, key: &str) -> Option<&str> {
         self.object.annotation(key)
     }
 
     /// Whether the custom resource is being deleted.
-    pub fn is_deleting(&self) -> bool {
+    pub(super) fn is_deleting(&self) -> bool {
         self.object.value()["metadata"]["deletionTimestamp"].is_string()
     }
 
     /// `metadata.generation`.
-    pub fn generation(&self) -> i64 {
+    pub(super) fn generation(&self) -> i64 {
         self.object.value()["metadata"]["generation"].as_i64().unwrap_or_default()
     }
 
     /// The conditions to be.
-    pub fn conditions(&mut self) -> &mut Conditions {
+    pub(super) fn conditions(&mut self) -> &mut Conditions {
         &mut self.status.conditions
     }
 
@@ -55,14 +55,17 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Any failure.
-    pub async fn save(&mut self) -> Result<(), ClusterError> {
-        for (key, value) in self.record.annotations() {
-            match value {
-                Some(value) => drop(self.status.annotations.insert(key.into(), value)),
-                None => drop(self.status.annotations.remove(key)),
-            }
-        }
-        let wanted = self.status.to_value();
+    pub(super) async fn save(&mut self) -> Result<(), ClusterError> {
+        self.note_record();
+        self.save_keeping_record().await
+    }
+
+    /// [`Session::save`] that leaves the stored record as it is, whatever it is.
+    ///
+    /// # Errors
+    /// Any failure.
+    pub(super) async fn save_keeping_record(&mut self) -> Result<(), ClusterError> {
+        let wanted = serde_json::to_value(&self.status).expect("strings and lists serialise");
         let Some(changes) = difference(&self.object.value()["status"], &wanted) else { return Ok(()) };
         let patch = json!({
             "metadata": {"resourceVersion": self.object.value()["metadata"]["resourceVersion"]},
@@ -73,11 +76,20 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    fn note_record(&mut self) {
+        for (key, value) in self.record.annotations() {
+            match value {
+                Some(value) => drop(self.status.annotations.insert(key.into(), value)),
+                None => drop(self.status.annotations.remove(key)),
+            }
+        }
+    }
+
     /// Sets the finalizers, guarded by the version that was read.
     ///
     /// # Errors
     /// Any failure.
-    pub async fn set_finalizers(&mut self, finalizers: &[String]) -> Result<(), ClusterError> {
+    pub(super) async fn set_finalizers(&mut self, finalizers: &[String]) -> Result<(), ClusterError> {
         let patch = json!({"metadata": {
             "resourceVersion": self.object.value()["metadata"]["resourceVersion"],
             "finalizers": finalizers,
@@ -88,7 +100,7 @@ impl<'a> Session<'a> {
     }
 
     /// The finalizers as last read.
-    pub fn finalizers(&self) -> Vec<String> {
+    pub(super) fn finalizers(&self) -> Vec<String> {
         let list = self.object.value()["metadata"]["finalizers"].as_array();
         list.into_iter().flatten().filter_map(|f| f.as_str()).map(str::to_owned).collect()
     }

@@ -6,12 +6,14 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::credentials::{ExecCluster, ExecRequest};
 use super::endpoint::Endpoint;
-use crate::api::cluster_profile::{ClusterProfile, ProfileCluster};
+use crate::api::cluster_profile::{Cluster, ClusterProfile};
 
 const EXEC_CONFIG_EXTENSION: &str = "client.authentication.k8s.io/exec";
 const ARGS_EXTENSION: &str = "clusterprofiles.multicluster.x-k8s.io/exec/additional-args";
@@ -130,6 +132,9 @@ pub enum AccessError {
         /// The provider.
         provider: String,
     },
+    /// The profile's certificate authority is no base64.
+    #[error("certificate-authority-data of cluster profile {0:?} is not base64")]
+    CertificateAuthority(String),
     /// A profile extension does not have the expected shape.
     #[error("failed to unmarshal additional {what} extension of cluster profile {profile:?}")]
     Extension {
@@ -180,20 +185,20 @@ impl AccessConfig {
     /// # Errors
     /// [`AccessError`] when none fits or what fits is incomplete.
     pub fn choose(&self, profile: &ClusterProfile) -> Result<Access, AccessError> {
-        let offered = profile.access_providers();
-        let chosen = self.providers.iter().find_map(|p| offered.get(p.name.as_str()).map(|c| (p, *c)));
-        let Some((provider, cluster)) = chosen else {
+        let key = format!("{}/{}", profile.namespace, profile.name);
+        let chosen = self.providers.iter().find_map(|p| Some((p, profile.access_provider(&p.name)?)));
+        let Some((provider, offered)) = chosen else {
             return Err(AccessError::NoMatch {
-                profile: profile.key(),
+                profile: key,
                 known: name_list(self.providers.iter().map(|p| p.name.as_str())),
-                offered: name_list(offered.keys().copied()),
+                offered: name_list(profile.access_providers.iter().map(|p| p.name.as_str())),
             });
         };
-        access(provider, cluster, &profile.key())
+        access(provider, &offered.cluster, &key)
     }
 }
 
-fn access(provider: &Provider, cluster: &ProfileCluster, profile: &str) -> Result<Access, AccessError> {
+fn access(provider: &Provider, cluster: &Cluster, profile: &str) -> Result<Access, AccessError> {
     let exec = provider.exec_config.as_ref().ok_or_else(|| AccessError::NoExec(provider.name.clone()))?;
     if !EXEC_API_VERSIONS.contains(&exec.api_version.as_str()) {
         return Err(AccessError::ApiVersion {
@@ -206,13 +211,13 @@ fn access(provider: &Provider, cluster: &ProfileCluster, profile: &str) -> Resul
     }
     let endpoint = Endpoint {
         server: cluster.server.clone(),
-        certificate_authority: cluster.certificate_authority_data.clone(),
-        tls_server_name: cluster.tls_server_name.clone(),
+        certificate_authority: certificate_authority(cluster, profile)?,
+        tls_server_name: given(&cluster.tls_server_name),
         insecure_skip_tls_verify: cluster.insecure_skip_tls_verify,
-        proxy_url: cluster.proxy_url.clone(),
+        proxy_url: given(&cluster.proxy_url),
         disable_compression: cluster.disable_compression,
     };
-    let config = cluster.extension(EXEC_CONFIG_EXTENSION).cloned();
+    let config = extension(cluster, EXEC_CONFIG_EXTENSION).cloned();
     let exec = ExecRequest {
         provider: provider.name.clone(),
         profile: profile.into(),
@@ -229,11 +234,11 @@ fn access(provider: &Provider, cluster: &ProfileCluster, profile: &str) -> Resul
 fn arguments(
     provider: &Provider,
     exec: &ExecConfig,
-    cluster: &ProfileCluster,
+    cluster: &Cluster,
     profile: &str,
 ) -> Result<Vec<String>, AccessError> {
     let mut args = exec.args.clone().unwrap_or_default();
-    let Some(extension) = cluster.extension(ARGS_EXTENSION) else { return Ok(args) };
+    let Some(extension) = extension(cluster, ARGS_EXTENSION) else { return Ok(args) };
     match provider.args_policy.as_str() {
         "" | "Ignore" => {}
         "Append" => args.extend(read_extension::<Option<Vec<String>>>(extension, "CLI args", profile)?.into_iter().flatten()),
@@ -245,12 +250,12 @@ fn arguments(
 fn environment(
     provider: &Provider,
     exec: &ExecConfig,
-    cluster: &ProfileCluster,
+    cluster: &Cluster,
     profile: &str,
 ) -> Result<BTreeMap<String, String>, AccessError> {
     let mut env: BTreeMap<_, _> =
         exec.env.iter().flatten().map(|var| (var.name.clone(), var.value.clone())).collect();
-    let Some(extension) = cluster.extension(ENV_EXTENSION) else { return Ok(env) };
+    let Some(extension) = extension(cluster, ENV_EXTENSION) else { return Ok(env) };
     let added = || -> Result<BTreeMap<String, String>, AccessError> {
         Ok(read_extension::<Option<BTreeMap<_, _>>>(extension, "env vars", profile)?.unwrap_or_default())
     };
@@ -265,6 +270,19 @@ fn environment(
         other => return Err(unsupported(provider, "ProfileSourcedEnvVarsPolicy", other)),
     }
     Ok(env)
+}
+
+fn given(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn certificate_authority(cluster: &Cluster, profile: &str) -> Result<Option<Vec<u8>>, AccessError> {
+    let decode = |text: String| BASE64_STANDARD.decode(text).map_err(|_| AccessError::CertificateAuthority(profile.into()));
+    given(&cluster.certificate_authority_data).map(decode).transpose()
+}
+
+fn extension<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Value> {
+    cluster.extensions.iter().find(|extension| extension.name == name).map(|extension| &extension.extension)
 }
 
 /// An extension holds the value itself, or a string with the value in YAML.

@@ -15,9 +15,8 @@ use super::access::{Access, AccessConfig, AccessError, AccessFileError};
 use super::cluster::{Cluster, ClusterError, Failure};
 use super::credentials::{CredentialCache, Credentials};
 use super::stack::{self, ConnectError, Connector};
-use crate::api::ClusterProfileRef;
-use crate::api::cluster_profile::{ClusterProfile, ProfileError};
-use crate::api::condition::TargetReason;
+use crate::api::{ClusterProfileRef, Reason};
+use crate::api::cluster_profile::ClusterProfile;
 use crate::clock::Clock;
 use crate::source::{Source, SourceError};
 
@@ -67,15 +66,6 @@ pub enum ResolveError {
         /// The cause.
         #[source]
         cause: ClusterError,
-    },
-    /// The profile cannot be read.
-    #[error("ClusterProfile {key} is malformed")]
-    ProfileMalformed {
-        /// The profile.
-        key: String,
-        /// The cause.
-        #[source]
-        cause: ProfileError,
     },
     /// Its control plane is not reported healthy.
     #[error("ClusterProfile {key} is not ready: {why}")]
@@ -156,29 +146,29 @@ pub enum ResolveError {
 
 impl ResolveError {
     /// The reason of `TargetClusterResolved=False`.
-    pub fn reason(&self) -> TargetReason {
+    pub fn reason(&self) -> Reason {
         match self {
-            Self::ProfileNotFound { .. } => TargetReason::ClusterProfileNotFound,
-            Self::ProfileUnavailable { .. } | Self::ProfileMalformed { .. } => TargetReason::ClusterProfileUnavailable,
-            Self::NotReady { .. } => TargetReason::ClusterProfileNotReady,
-            Self::Disabled { .. } => TargetReason::MulticlusterDisabled,
+            Self::ProfileNotFound { .. } => Reason::ClusterProfileNotFound,
+            Self::ProfileUnavailable { .. } => Reason::ClusterProfileUnavailable,
+            Self::NotReady { .. } => Reason::ClusterProfileNotReady,
+            Self::Disabled { .. } => Reason::MulticlusterDisabled,
             Self::FileUnreadable { .. } | Self::FileMalformed { .. } | Self::Access { .. } => {
-                TargetReason::AccessProviderFailed
+                Reason::AccessProviderFailed
             }
-            Self::Connect { .. } => TargetReason::RemoteClientCreationFailed,
+            Self::Connect { .. } => Reason::RemoteClientCreationFailed,
             Self::Probe { cause, .. } => probe_reason(&cause.failure),
-            Self::TooOld { .. } => TargetReason::KubernetesVersionUnsupported,
+            Self::TooOld { .. } => Reason::KubernetesTooOld,
         }
     }
 }
 
 /// What a failed request to a spoke says about the spoke, if it says anything.
-pub fn probe_reason(failure: &Failure) -> TargetReason {
+pub fn probe_reason(failure: &Failure) -> Reason {
     match failure {
-        Failure::Credentials(_) => TargetReason::CredentialsFailed,
-        Failure::Refused { code: 401, .. } => TargetReason::CredentialsRejected,
-        Failure::Refused { code: 403, .. } => TargetReason::RemoteClusterForbidden,
-        _ => TargetReason::RemoteClusterUnreachable,
+        Failure::Credentials(_) => Reason::CredentialsFailed,
+        Failure::Refused { code: 401, .. } => Reason::CredentialsRejected,
+        Failure::Refused { code: 403, .. } => Reason::RemoteClusterForbidden,
+        _ => Reason::RemoteClusterUnreachable,
     }
 }
 
@@ -255,8 +245,12 @@ impl Targets {
 
     async fn connect(&self, reference: &ClusterProfileRef, key: &str) -> Result<Cluster, ResolveError> {
         let profile = self.profile(reference, key).await?;
-        if let Some(why) = profile.not_ready() {
-            return Err(ResolveError::NotReady { key: key.into(), why });
+        if !profile.is_healthy() {
+            let why = profile.control_plane_healthy.map_or_else(
+                || "it has no condition ControlPlaneHealthy".into(),
+                |health| format!("ControlPlaneHealthy is not True: {} {}", health.reason, health.message),
+            );
+            return Err(ResolveError::NotReady { key: key.into(), why: why.trim_end().into() });
         }
         let config = self.access_config(key).await?;
         let access =
@@ -290,8 +284,7 @@ impl Targets {
         };
         let found = self.hub.get(&resource, &reference.namespace, &reference.name).await.map_err(unavailable)?;
         let object = found.ok_or_else(not_found)?;
-        ClusterProfile::from_value(object.value())
-            .map_err(|cause| ResolveError::ProfileMalformed { key: key.into(), cause })
+        Ok(ClusterProfile::from_value(object.value()))
     }
 
     /// The provider file, parsed again when its bytes changed. A file that cannot be used leaves the last good one in

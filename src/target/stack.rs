@@ -5,8 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
 use kube::client::Body;
 use secrecy::ExposeSecret;
 use tower::util::BoxCloneSyncService;
@@ -16,7 +18,10 @@ use super::credentials::{CredentialCache, CredentialError};
 use super::endpoint::Endpoint;
 
 /// Carries one HTTP request to a cluster and the answer back. It adds no credentials and no deadline.
-pub type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>;
+pub type Transport = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, BoxError>;
+
+/// The body of an answer: whole, or a stream that may last.
+pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// Opens transports.
 pub trait Connector: Send + Sync + 'static {
@@ -71,17 +76,26 @@ fn is_watch(uri: &http::Uri) -> bool {
 }
 
 /// Reads the body, so that a server that stalls after the headers meets the deadline too.
-async fn read_whole(response: Response<Body>) -> Result<Response<Body>, BoxError> {
+async fn read_whole(response: Response<AnswerBody>) -> Result<Response<AnswerBody>, BoxError> {
     let (parts, body) = response.into_parts();
-    let bytes = body.collect().await.map_err(BoxError::from)?.to_bytes();
-    Ok(Response::from_parts(parts, Body::from(bytes)))
+    let bytes = body.collect().await?.to_bytes();
+    Ok(Response::from_parts(parts, answer_body(Full::new(bytes))))
+}
+
+/// Any body as an [`AnswerBody`].
+pub fn answer_body<B>(body: B) -> AnswerBody
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    body.map_err(Into::into).boxed_unsync()
 }
 
 async fn send_with_token(
     transport: Transport,
     credentials: &CredentialCache,
     request: Request<Body>,
-) -> Result<Response<Body>, BoxError> {
+) -> Result<Response<AnswerBody>, BoxError> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map_err(BoxError::from)?.to_bytes();
     let mut lease = credentials.lease().await?;

@@ -19,7 +19,7 @@ fn config(policies: [&str; 2]) -> AccessConfig {
 
 fn profile(providers: Value) -> ClusterProfile {
     let object = json!({"metadata": {"namespace": "fleet", "name": "eu"}, "status": {"accessProviders": providers}});
-    ClusterProfile::from_value(&object).unwrap()
+    ClusterProfile::from_value(&object)
 }
 
 fn with_extensions(cluster: &str) -> ClusterProfile {

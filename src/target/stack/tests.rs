@@ -55,10 +55,12 @@ fn guarded(good: &'static str) -> (Transport, Arc<Mutex<Vec<(String, Bytes)>>>) 
             let (parts, body) = request.into_parts();
             let token = parts.headers[header::AUTHORIZATION].to_str().unwrap().to_owned();
             let ok = token == format!("Bearer {good}");
-            log.lock().push((token, body.collect().await?.to_bytes()));
+            let body = body.collect().await?.to_bytes();
+            log.lock().push((token, body));
             let status = if ok { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
             let body = if ok { "{}" } else { r#"{"kind":"Status","code":401,"reason":"Unauthorized"}"# };
-            Ok::<_, BoxError>(Response::builder().status(status).body(Body::from(body.as_bytes().to_vec())).unwrap())
+            let body = answer_body(Full::from(body));
+            Ok::<_, BoxError>(Response::builder().status(status).body(body).unwrap())
         }
     }));
     (transport, seen)
@@ -91,7 +93,7 @@ async fn a_token_that_is_refused_twice_is_reported_and_not_retried_further() {
 fn stalling() -> Transport {
     Transport::new(tower::service_fn(|_: Request<Body>| async {
         let body = StreamBody::new(futures::stream::pending::<Result<http_body::Frame<Bytes>, BoxError>>());
-        Ok::<_, BoxError>(Response::new(Body::wrap_body(body)))
+        Ok::<_, BoxError>(Response::new(answer_body(body)))
     }))
 }
 
