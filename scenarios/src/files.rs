@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use knative_operator::manifest::Embedded;
+use knative_operator::manifest::{Directory, Embedded};
 use knative_operator::source::{Entry, Source, SourceError};
 use parking_lot::Mutex;
 
@@ -64,40 +64,23 @@ impl Source for Files {
     async fn list(&self, directory: &str) -> Result<Vec<Entry>, SourceError> {
         match &self.bundle {
             Bundle::Embedded => Embedded.list(directory).await,
-            Bundle::Directory(_) => list_directory(directory),
+            Bundle::Directory(_) => Directory.list(directory).await,
         }
     }
 
     async fn read(&self, location: &str) -> Result<Bytes, SourceError> {
         match self.files.lock().get(location) {
             Some(Ok(content)) => return Ok(content.clone()),
-            Some(Err(why)) => return Err(unreadable(location, std::io::Error::other(why.clone()))),
+            Some(Err(why)) => return Err(unreadable(location, why)),
             None => {}
         }
         match &self.bundle {
             Bundle::Embedded => Embedded.read(location).await,
-            Bundle::Directory(_) => std::fs::read(location).map(Bytes::from).map_err(|e| unreadable(location, e)),
+            Bundle::Directory(_) => Directory.read(location).await,
         }
     }
 }
 
-fn list_directory(directory: &str) -> Result<Vec<Entry>, SourceError> {
-    let read = || -> std::io::Result<Vec<Entry>> {
-        let mut entries = Vec::new();
-        for entry in std::fs::read_dir(directory)? {
-            let entry = entry?;
-            let is_dir = entry.path().is_dir();
-            entries.push(Entry { name: entry.file_name().to_string_lossy().into_owned(), is_dir });
-        }
-        entries.sort();
-        Ok(entries)
-    };
-    read().map_err(|error| unreadable(directory, error))
-}
-
-fn unreadable(location: &str, error: std::io::Error) -> SourceError {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => SourceError::NotFound { location: location.into() },
-        _ => SourceError::Unreadable { location: location.into(), cause: Arc::new(error) },
-    }
+fn unreadable(location: &str, why: &str) -> SourceError {
+    SourceError::Unreadable { location: location.into(), cause: Arc::new(std::io::Error::other(why.to_owned())) }
 }

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::inventory::Inventory;
-use crate::manifest::Object;
+use crate::api::ComponentKind;
+use crate::manifest::{GroupKind, Object};
+use crate::plan::{ID_LABEL, anchor_name, apply_set_id, label_value};
 use crate::target::cluster::{Cluster, ClusterError};
 use crate::target::mapping::Resource;
 
@@ -20,14 +22,10 @@ pub const CR: &str = "operator.knative.dev/cr";
 pub const CR_UID: &str = "operator.knative.dev/cr-uid";
 /// Annotation that marks a namespace as created by us, with the UID of the custom resource.
 pub const CREATED_FOR: &str = "operator.knative.dev/created-for";
-/// Label and annotation keys of the ApplySet specification.
-pub const APPLY_SET_ID: &str = "applyset.kubernetes.io/id";
+/// Annotation keys of the ApplySet specification.
 const TOOLING: &str = "applyset.kubernetes.io/tooling";
 const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
 const NAMESPACES: &str = "applyset.kubernetes.io/additional-namespaces";
-
-const NAME_MAX: usize = 253;
-const LABEL_MAX: usize = 63;
 
 /// Who we are, on every anchor that is ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +39,7 @@ pub struct Identity {
     /// UID of the custom resource.
     pub uid: String,
     /// Kind of the custom resource.
-    pub kind: String,
+    pub kind: ComponentKind,
 }
 
 /// An anchor that is ours.
@@ -61,9 +59,6 @@ pub enum AnchorError {
     /// A request failed.
     #[error("failed to ensure anchor ConfigMap")]
     Cluster(#[from] ClusterError),
-    /// The derived name is too long for an object.
-    #[error("anchor ConfigMap name {0:?} exceeds maximum length of {NAME_MAX} characters; shorten the CR name")]
-    NameTooLong(String),
     /// The namespace is being deleted.
     #[error("namespace {namespace} on {cluster} is terminating; the install goes on when it is gone")]
     NamespaceTerminating {
@@ -89,11 +84,6 @@ pub enum AnchorError {
         /// Who it says it belongs to.
         owner: String,
     },
-}
-
-/// Name of the anchor of a custom resource.
-pub fn anchor_name(kind: &str, name: &str) -> String {
-    format!("{}-{name}-root-owner", kind.to_lowercase())
 }
 
 /// What an existing anchor means for us.
@@ -181,10 +171,7 @@ pub async fn ensure_anchor(
     predecessor_lives: impl Fn(&str) -> bool,
     adopt: Option<&str>,
 ) -> Result<Anchor, AnchorError> {
-    let name = anchor_name(&me.kind, &me.name);
-    if name.len() > NAME_MAX {
-        return Err(AnchorError::NameTooLong(name));
-    }
+    let name = anchor_name(me.kind, &me.name);
     let desired = desired_anchor(namespace, &name, me, inventory);
     let resource = cluster.resource("v1", "ConfigMap").await?;
     let found = match cluster.get(&resource, namespace, &name).await? {
@@ -218,7 +205,7 @@ pub async fn find_anchor(
     predecessor_lives: impl Fn(&str) -> bool,
     adopt: Option<&str>,
 ) -> Result<Option<Anchor>, AnchorError> {
-    let name = anchor_name(&me.kind, &me.name);
+    let name = anchor_name(me.kind, &me.name);
     let resource = cluster.resource("v1", "ConfigMap").await?;
     let Some(found) = cluster.get(&resource, namespace, &name).await? else { return Ok(None) };
     match judge(&found, me, predecessor_lives, adopt) {
@@ -262,7 +249,7 @@ fn desired_anchor(namespace: &str, name: &str, me: &Identity, inventory: &Invent
             "labels": {
                 "app.kubernetes.io/managed-by": "knative-operator",
                 "operator.knative.dev/cr-name": label_value(&me.name),
-                (APPLY_SET_ID): crate::plan::apply_set_id(name, namespace, "ConfigMap", ""),
+                (ID_LABEL): apply_set_id(&GroupKind::new("", "ConfigMap"), namespace, name),
             },
             "annotations": {
                 "operator.knative.dev/anchor": "true",
@@ -281,16 +268,6 @@ fn desired_anchor(namespace: &str, name: &str, me: &Identity, inventory: &Invent
     )
 }
 
-/// A name as a label value: long ones are cut and told apart by a digest (label values have 63 characters at most).
-fn label_value(name: &str) -> String {
-    if name.len() <= LABEL_MAX {
-        return name.into();
-    }
-    let digest: String = super::shape::fingerprint(&json!(name))[..4].iter().map(|b| format!("{b:02x}")).collect();
-    let head: String = name.chars().take(LABEL_MAX - 1 - digest.len()).collect();
-    format!("{}-{digest}", head.trim_end_matches(['-', '.']))
-}
-
 fn typed(kind: &str, metadata: Value) -> Object {
     Object::try_from(json!({"apiVersion": "v1", "kind": kind, "metadata": metadata}))
         .expect("apiVersion, kind and metadata are given")
@@ -301,8 +278,8 @@ mod tests {
     use super::*;
 
     fn me() -> Identity {
-        let [hub, namespace, name, uid, kind] = ["hub-1", "ns", "cr", "uid-1", "KnativeServing"].map(str::to_owned);
-        Identity { hub, namespace, name, uid, kind }
+        let [hub, namespace, name, uid] = ["hub-1", "ns", "cr", "uid-1"].map(str::to_owned);
+        Identity { hub, namespace, name, uid, kind: ComponentKind::Serving }
     }
 
     fn anchor_of(who: &Identity) -> Object {
@@ -331,13 +308,5 @@ mod tests {
         assert_eq!(judge(&anchor, &me(), |_| false, None), refused);
         assert_eq!(judge(&anchor, &me(), |_| false, Some("another")), refused);
         assert_eq!(judge(&anchor, &me(), |_| false, Some("anchor-uid")), Verdict::Adopt);
-    }
-
-    #[test]
-    fn long_names_make_valid_and_distinct_labels() {
-        let [a, b] = ["a", "b"].map(|end| label_value(&format!("{}{end}", "x".repeat(100))));
-        assert_eq!(a.len(), LABEL_MAX);
-        assert_ne!(a, b);
-        assert_eq!(label_value("short"), "short");
     }
 }

@@ -2,11 +2,19 @@
 //!
 //! [`plan`] is pure: everything it needs comes in as arguments, and the same arguments give the same plan.
 
+mod anchor;
+mod apply_set;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::manifest::{GroupKind, Object};
+use crate::api::Component;
+use crate::manifest::{GroupKind, Object, ObjectKey, Release};
+use crate::transform::TransformError;
+
+pub use anchor::{anchor_name, label_value};
+pub use apply_set::{ID_LABEL, PART_OF_LABEL, apply_set_id};
 
 /// What is known about the target cluster and the owner of the objects.
 #[derive(Clone, Debug, Default)]
@@ -76,4 +84,33 @@ pub enum PhaseName {
     Resources,
     /// Custom resources that a fail-closed webhook of the same release must admit; wait for that webhook.
     WebhookDependents,
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// An object cannot be made what the resource asks for.
+    #[error("cannot prepare {key}")]
+    Transform {
+        /// The object, as released.
+        key: ObjectKey,
+        /// Why.
+        #[source]
+        cause: TransformError,
+    },
+    /// An object has no name, so it could not be found again.
+    #[error("an object of kind {kind} has no name")]
+    Unnamed {
+        /// Its kind.
+        kind: GroupKind,
+    },
+}
+
+/// The desired objects of a resource, in the phases they are applied.
+///
+/// # Errors
+/// [`PlanError`]: the first object that cannot be prepared; nothing may be applied then.
+pub fn plan(component: &Component, release: &Release, facts: &Facts) -> Result<Plan, PlanError> {
+    let _ = (component, facts);
+    Ok(Plan { target_version: release.target_version.clone(), phases: Vec::new(), unknown_names: Vec::new() })
 }

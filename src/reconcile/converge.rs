@@ -14,7 +14,7 @@ use crate::apply::anchor::{self, Anchor, Identity, NamespaceMetadata};
 use crate::apply::install::{Gate, Installation, Memory, install, prune};
 use crate::apply::observe::{Observed, observe};
 use crate::index::Peer;
-use crate::manifest::{GroupKind, ObjectKey, Release};
+use crate::manifest::{GroupKind, ObjectKey, Release, version};
 use crate::plan::{self, Facts, Owner, PhaseName, Plan};
 use crate::target::cluster::Failure;
 use crate::target::resolve::Target;
@@ -35,25 +35,22 @@ impl Reconciler {
         let memory = self.take_memory(session.object.uid());
         let (next, memory) = self.install(session, &component, &plan, &target, &owner_uid, memory).await?;
         self.keep_memory(session.object.uid(), memory);
-        session.status.manifests = release.paths();
+        session.status.manifests = release.sources;
         Ok(next)
     }
 
     /// The release that is asked for; `None` when it must not be migrated to.
     async fn release(&self, session: &mut Session<'_>, component: &Component) -> Result<Option<Release>, StepError> {
         let now = self.clock.now();
-        match self.catalog.release(component).await {
-            Ok(release) => {
-                session.conditions().mark_true(ConditionType::VersionMigrationEligible, now);
-                Ok(Some(release))
-            }
-            Err(error) if error.is_ineligible() => {
-                let text = format!("Version migration is not eligible with message: {error}");
-                session.conditions().mark_false(ConditionType::VersionMigrationEligible, Reason::Error, &text, now);
-                Ok(None)
-            }
-            Err(error) => Err(error.into()),
+        let wanted = self.catalog.target_version(component).await?;
+        let installed = session.status.version.clone();
+        if let Err(error) = version::check_migration(component.kind, &wanted, installed.as_deref()) {
+            let text = format!("Version migration is not eligible with message: {error}");
+            session.conditions().mark_false(ConditionType::VersionMigrationEligible, Reason::Error, &text, now);
+            return Ok(None);
         }
+        session.conditions().mark_true(ConditionType::VersionMigrationEligible, now);
+        Ok(Some(self.catalog.release(component).await?))
     }
 
     /// The target, resolved and not in use by an older custom resource; `None` when it must not be touched.
@@ -263,25 +260,16 @@ impl Reconciler {
             namespace: session.key.namespace.clone(),
             name: session.key.name.clone(),
             uid: session.object.uid().into(),
-            kind: session.key.kind.kind().into(),
+            kind: session.key.kind,
         })
     }
 
     /// The label selector of everything that belongs to the custom resource.
     pub(super) fn selector(&self, session: &Session<'_>) -> String {
-        format!("{}={}", plan::PART_OF, self.apply_set(session))
-    }
-
-    /// ApplySet id: of the anchor, or of the custom resource itself when it is local.
-    fn apply_set(&self, session: &Session<'_>) -> String {
         let bound = session.record.target.as_ref();
-        let key = &session.key;
-        match bound.filter(|bound| bound.profile.is_some()) {
-            Some(bound) => {
-                plan::apply_set_id(&anchor::anchor_name(key.kind.kind(), &key.name), &bound.namespace, "ConfigMap", "")
-            }
-            None => plan::apply_set_id(&key.name, &key.namespace, key.kind.kind(), "operator.knative.dev"),
-        }
+        let remote = bound.is_some_and(|bound| bound.profile.is_some());
+        let namespace = bound.map_or(session.key.namespace.as_str(), |bound| &bound.namespace);
+        format!("{}={}", plan::PART_OF_LABEL, apply_set(session, namespace, remote))
     }
 
     async fn facts(
@@ -292,7 +280,7 @@ impl Reconciler {
         namespace: &str,
         remote: bool,
     ) -> Result<Facts, StepError> {
-        let kinds: BTreeSet<(&str, &str)> = release.objects().map(|o| (o.api_version(), o.kind())).collect();
+        let kinds: BTreeSet<(&str, &str)> = release.parts.iter().flat_map(|part| part.objects.iter()).map(|o| (o.api_version(), o.kind())).collect();
         for (api_version, kind) in kinds {
             match target.cluster.resource(api_version, kind).await {
                 Ok(_) => {}
@@ -300,16 +288,6 @@ impl Reconciler {
                 Err(error) => return Err(StepError::Target(error)),
             }
         }
-        let set = match remote {
-            true => {
-                let name = anchor::anchor_name(session.key.kind.kind(), &session.key.name);
-                plan::apply_set_id(&name, namespace, "ConfigMap", "")
-            }
-            false => {
-                let key = &session.key;
-                plan::apply_set_id(&key.name, &key.namespace, key.kind.kind(), "operator.knative.dev")
-            }
-        };
         let pingsource_adapter = match session.key.kind {
             ComponentKind::Serving => None,
             ComponentKind::Eventing => {
@@ -321,12 +299,24 @@ impl Reconciler {
         Ok(Facts {
             owner: None,
             namespace: namespace.into(),
-            apply_set: Some(set),
+            apply_set: Some(apply_set(session, namespace, remote)),
             namespaced: target.cluster.mapping().scopes(),
             kubernetes_min_version: self.kubernetes_min_version.clone(),
             pingsource_adapter,
             ..Facts::default()
         })
+    }
+}
+
+/// ApplySet id: of the anchor, or of the custom resource itself when it is local.
+fn apply_set(session: &Session<'_>, namespace: &str, remote: bool) -> String {
+    let key = &session.key;
+    match remote {
+        true => plan::apply_set_id(&GroupKind::new("", "ConfigMap"), namespace, &plan::anchor_name(key.kind, &key.name)),
+        false => {
+            let parent = GroupKind::new(key.kind.group(), key.kind.kind());
+            plan::apply_set_id(&parent, &key.namespace, &key.name)
+        }
     }
 }
 
@@ -336,7 +326,7 @@ fn owner(session: &Session<'_>, remote: bool, uid: String) -> Owner {
         true => Owner {
             api_version: "v1".into(),
             kind: "ConfigMap".into(),
-            name: anchor::anchor_name(key.kind.kind(), &key.name),
+            name: plan::anchor_name(key.kind, &key.name),
             uid,
         },
         false => Owner {

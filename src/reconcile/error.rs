@@ -56,7 +56,6 @@ impl StepError {
             Self::Malformed(_) | Self::Manifest(_) | Self::Plan(_) => install(Reason::Error),
             Self::Anchor(AnchorError::OwnedElsewhere { .. }) => target(Reason::AnchorOwnedElsewhere),
             Self::Anchor(AnchorError::NamespaceTerminating { .. }) => install(Reason::TargetNamespaceTerminating),
-            Self::Anchor(AnchorError::NameTooLong(_)) => install(Reason::Error),
             Self::Anchor(AnchorError::Cluster(error)) | Self::Target(error) => match &error.failure {
                 failure if failure.is_unreachable() => target(probe_reason(failure)),
                 failure @ (Failure::Credentials(_) | Failure::Refused { code: 401, .. }) => target(probe_reason(failure)),
@@ -70,7 +69,7 @@ impl StepError {
     pub fn category(&self) -> Category {
         match self {
             Self::Hub(error) if error.failure.is_conflict() => Category::Conflict,
-            Self::Malformed(_) | Self::Plan(_) | Self::Anchor(AnchorError::NameTooLong(_) | AnchorError::OwnedElsewhere { .. }) => {
+            Self::Malformed(_) | Self::Plan(_) | Self::Anchor(AnchorError::OwnedElsewhere { .. }) => {
                 Category::UserFixable
             }
             _ => Category::Transient,
