@@ -48,6 +48,11 @@ impl Files {
         self.files.lock().insert(location.into(), Ok(content.into()));
     }
 
+    /// What was put there; empty when nothing was.
+    pub fn content(&self, location: &str) -> Bytes {
+        self.files.lock().get(location).and_then(|content| content.clone().ok()).unwrap_or_default()
+    }
+
     /// Makes a location unreadable.
     pub fn break_file(&self, location: &str, why: &str) {
         self.files.lock().insert(location.into(), Err(why.into()));

@@ -97,6 +97,11 @@ impl World {
         spoke
     }
 
+    /// Where the catalogue of the bundle begins.
+    pub fn bundle_root(&self) -> String {
+        self.options.bundle.root()
+    }
+
     /// Puts a fresh, empty cluster behind a spoke's address, without a profile. One that was there is gone.
     pub fn attach_spoke(&mut self, name: &str) -> Site {
         let spoke = site(&self.options, name);
