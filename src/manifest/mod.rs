@@ -2,6 +2,7 @@
 
 mod catalog;
 pub mod directory;
+pub mod embedded;
 mod key;
 mod object;
 pub mod parse;
