@@ -49,6 +49,12 @@ impl CommonSpec {
     pub fn overrides(&self) -> impl Iterator<Item = &WorkloadOverride> {
         self.deployments.iter().chain(&self.workloads)
     }
+
+    /// The user's entries for a ConfigMap, under its full name or the one without `config-`. The full name wins.
+    pub fn config_of(&self, config_map: &str) -> Option<&BTreeMap<String, String>> {
+        let short = config_map.strip_prefix("config-");
+        self.config.get(config_map).or_else(|| self.config.get(short?))
+    }
 }
 
 /// Where images come from.
@@ -185,6 +191,22 @@ pub struct ContainerProbe {
     pub termination_grace_period_seconds: Option<i64>,
 }
 
+impl ContainerProbe {
+    /// The numbers that are given, with the names they have in a probe.
+    pub fn numbers(&self) -> impl Iterator<Item = (&'static str, i64)> {
+        [
+            ("initialDelaySeconds", i64::from(self.initial_delay_seconds)),
+            ("timeoutSeconds", i64::from(self.timeout_seconds)),
+            ("periodSeconds", i64::from(self.period_seconds)),
+            ("successThreshold", i64::from(self.success_threshold)),
+            ("failureThreshold", i64::from(self.failure_threshold)),
+            ("terminationGracePeriodSeconds", self.termination_grace_period_seconds.unwrap_or_default()),
+        ]
+        .into_iter()
+        .filter(|(_, number)| *number != 0)
+    }
+}
+
 /// Labels and annotations of the component's Namespace.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -260,4 +282,13 @@ pub struct ClusterProfileRef {
     /// Namespace of the ClusterProfile.
     #[schemars(length(min = 1))]
     pub namespace: String,
+}
+
+/// The two names of one ConfigMap in `spec.config`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigName {
+    /// Without `config-`.
+    pub short: String,
+    /// With `config-`.
+    pub full: String,
 }

@@ -141,18 +141,22 @@ impl Reader<'_> {
             None | Some(Value::Null) => Value::Object(Map::new()),
             Some(found) => without_nulls(found),
         };
+        if !found.is_object() {
+            // A struct could be read from a list too, field by field.
+            let cause = serde::de::Error::custom("expected a map");
+            return Err(self.malformed(field.into(), cause));
+        }
         serde_path_to_error::deserialize(found).map_err(|error| {
             let below = match error.path().to_string() {
                 path if path == "." => String::new(),
                 path => format!(".{path}"),
             };
-            ComponentError::Malformed {
-                kind: self.kind,
-                name: self.name(),
-                path: format!("{field}{below}"),
-                cause: error.into_inner(),
-            }
+            self.malformed(format!("{field}{below}"), error.into_inner())
         })
+    }
+
+    fn malformed(&self, path: String, cause: serde_json::Error) -> ComponentError {
+        ComponentError::Malformed { kind: self.kind, name: self.name(), path, cause }
     }
 
     fn name(&self) -> String {

@@ -49,6 +49,8 @@ pub fn parse_documents(bytes: &[u8]) -> Result<Vec<Value>, ParseError> {
     let options = serde_saphyr::options! {
         legacy_octal_numbers: true,
         with_snippet: false,
+        duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 100_000 },
         budget: serde_saphyr::budget! {
             max_events: 8_000_000,
             max_nodes: 4_000_000,
