@@ -21,6 +21,7 @@ pub mod controller;
 pub mod index;
 pub mod manifest;
 pub mod plan;
+pub mod process;
 pub mod queue;
 pub mod reconcile;
 pub mod source;
