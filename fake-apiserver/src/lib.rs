@@ -3,5 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod apply;
+pub mod fault;
 pub mod patch;
 pub mod schema;
