@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod args;
+pub mod command;
 pub mod manifest;
 pub mod plan;
 pub mod source;
