@@ -16,7 +16,9 @@
 
 pub mod api;
 pub mod apply;
+pub mod args;
 pub mod clock;
+pub mod command;
 pub mod controller;
 pub mod index;
 pub mod manifest;

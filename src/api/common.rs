@@ -76,7 +76,6 @@ pub struct Registry {
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct SecretName {
     /// Name of the Secret.
-    #[schemars(extend("default" = ""))]
     pub name: String,
 }
 
@@ -267,9 +266,9 @@ pub struct ManifestUrl {
 /// Number of replicas of everything that can have several.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("required" = ["replicas"]))]
 pub struct HighAvailability {
     /// Replicas; absent: as released.
-    #[schemars(required)]
     pub replicas: Option<i32>,
 }
 

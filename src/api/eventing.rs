@@ -18,33 +18,28 @@ pub struct EventingSpec {
 /// The event sources.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("required" = ["ceph", "github", "gitlab", "kafka", "rabbitmq", "redis"]))]
 pub struct Sources {
     /// Ceph.
-    #[schemars(required)]
     pub ceph: EventSource,
     /// GitHub.
-    #[schemars(required)]
     pub github: EventSource,
     /// GitLab.
-    #[schemars(required)]
     pub gitlab: EventSource,
     /// Apache Kafka.
-    #[schemars(required)]
     pub kafka: EventSource,
     /// RabbitMQ.
-    #[schemars(required)]
     pub rabbitmq: EventSource,
     /// Redis.
-    #[schemars(required)]
     pub redis: EventSource,
 }
 
 /// One event source.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("required" = ["enabled"]))]
 pub struct EventSource {
     /// Whether it is installed.
-    #[schemars(required)]
     pub enabled: bool,
 }
 

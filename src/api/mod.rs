@@ -16,8 +16,9 @@ mod serving;
 mod status;
 
 pub use common::{
-    ClusterProfileRef, CommonSpec, ConfigName, ContainerEnv, ContainerProbe, ContainerResources, HighAvailability,
-    ManifestUrl, NamespaceOverride, PodDisruptionBudgetOverride, Registry, SecretName, ServiceOverride, WorkloadOverride,
+    ClusterProfileRef, CommonSpec, ConfigName, ContainerEnv, ContainerProbe, ContainerResources,
+    HighAvailability, ManifestUrl, NamespaceOverride, PodDisruptionBudgetOverride, Registry, SecretName,
+    ServiceOverride, WorkloadOverride,
 };
 pub use component::{Component, ComponentError, Spec, SpecKind};
 pub use condition::{Condition, ConditionStatus, ConditionType, Conditions};

@@ -23,13 +23,12 @@ pub struct ServingSpec {
 /// A ConfigMap or Secret with certificates.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("required" = ["name", "type"]))]
 pub struct CustomCerts {
     /// `ConfigMap` or `Secret`.
     #[serde(rename = "type")]
-    #[schemars(required)]
     pub kind: String,
     /// Its name.
-    #[schemars(required)]
     pub name: String,
 }
 
@@ -162,18 +161,18 @@ pub struct Kourier {
 /// Security add-ons.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["securityGuard"]))]
 pub struct Security {
     /// The security-guard add-on.
-    #[schemars(required)]
     pub security_guard: SecurityGuard,
 }
 
 /// The security-guard add-on.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("required" = ["enabled"]))]
 pub struct SecurityGuard {
     /// Whether it is installed.
-    #[schemars(required)]
     pub enabled: bool,
 }
 

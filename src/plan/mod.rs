@@ -4,7 +4,9 @@
 
 mod anchor;
 mod apply_set;
+mod kubernetes;
 mod order;
+mod owner;
 mod scope;
 mod unknown;
 
@@ -20,6 +22,8 @@ use crate::transform::{self, Context, TransformError};
 
 pub use anchor::{anchor_name, label_value};
 pub use apply_set::{ID_LABEL, PART_OF_LABEL, apply_set_id};
+pub use kubernetes::{MINIMUM_KUBERNETES, UnsupportedKubernetes, check_kubernetes};
+pub use owner::{TARGET_NAMESPACE, target_namespace};
 pub use scope::Scopes;
 
 /// What is known about the target cluster and the owner of the objects.
@@ -96,11 +100,34 @@ pub enum PhaseName {
     WebhookDependents,
 }
 
+impl PhaseName {
+    /// The name in the output of `plan`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Roles => "roles",
+            Self::Bindings => "bindings",
+            Self::WebhookConfigurations => "webhookConfigurations",
+            Self::Definitions => "definitions",
+            Self::Resources => "resources",
+            Self::WebhookDependents => "webhookDependents",
+        }
+    }
+}
+
+impl Plan {
+    /// All objects, in the order of the phases.
+    pub fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.phases.iter().flat_map(|phase| &phase.objects)
+    }
+}
+
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// `spec.config` says two things about one ConfigMap.
-    #[error("spec.config has different entries under \"{short}\" and \"{full}\", which name the same ConfigMap")]
+    #[error(
+        "spec.config has different entries under \"{short}\" and \"{full}\", which name the same ConfigMap"
+    )]
     Contradiction {
         /// Name without `config-`.
         short: String,
@@ -152,7 +179,11 @@ pub fn plan(component: &Component, release: &Release, facts: &Facts) -> Result<P
         }
     }
     let unknown_names = unknown::without_effect(component, collected.objects());
-    Ok(Plan { target_version: release.target_version.clone(), phases: collected.into_phases(), unknown_names })
+    Ok(Plan {
+        target_version: release.target_version.clone(),
+        phases: collected.into_phases(),
+        unknown_names,
+    })
 }
 
 #[cfg(test)]

@@ -65,9 +65,10 @@ fn phase_of(object: &Object) -> PhaseName {
     match (object.group(), object.kind()) {
         ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => PhaseName::Roles,
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => PhaseName::Bindings,
-        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration") => {
-            PhaseName::WebhookConfigurations
-        }
+        (
+            "admissionregistration.k8s.io",
+            "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration",
+        ) => PhaseName::WebhookConfigurations,
         ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition") => PhaseName::Definitions,
         ("networking.internal.knative.dev", "Certificate") => PhaseName::WebhookDependents,
         _ => PhaseName::Resources,
@@ -82,7 +83,8 @@ mod tests {
 
     fn config_map(name: &str, data: Value) -> Object {
         let metadata = json!({"name": name, "namespace": "ns"});
-        Object::try_from(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})).unwrap()
+        Object::try_from(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}))
+            .unwrap()
     }
 
     #[test]
@@ -137,7 +139,10 @@ mod tests {
         ];
         assert_eq!(phases.len(), expected.len());
         for ((name, kinds), (expected_name, expected_kinds)) in phases.iter().zip(&expected) {
-            assert_eq!((name, kinds.iter().map(String::as_str).collect::<Vec<_>>()), (expected_name, expected_kinds.clone()));
+            assert_eq!(
+                (name, kinds.iter().map(String::as_str).collect::<Vec<_>>()),
+                (expected_name, expected_kinds.clone())
+            );
         }
     }
 }

@@ -39,7 +39,10 @@ const CLUSTER_SCOPED: &[(&str, &[&str])] = &[
     ("rbac.authorization.k8s.io", &["ClusterRole", "ClusterRoleBinding"]),
     ("resource.k8s.io", &["DeviceClass", "DeviceTaintRule", "ResourceSlice"]),
     ("scheduling.k8s.io", &["PriorityClass"]),
-    ("storage.k8s.io", &["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"]),
+    (
+        "storage.k8s.io",
+        &["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"],
+    ),
     ("storagemigration.k8s.io", &["StorageVersionMigration"]),
     ("trust.cert-manager.io", &["Bundle"]),
 ];

@@ -14,7 +14,9 @@ pub(super) fn without_effect(component: &Component, objects: &[Object]) -> Vec<S
     let common = &component.spec.common;
     let mut found = Vec::new();
     config(common, objects, &mut found);
-    for (field, overrides) in [("spec.deployments", &common.deployments), ("spec.workloads", &common.workloads)] {
+    for (field, overrides) in
+        [("spec.deployments", &common.deployments), ("spec.workloads", &common.workloads)]
+    {
         overrides.iter().for_each(|wanted| workload(field, wanted, objects, &mut found));
     }
     let services = common.services.iter().map(|wanted| &wanted.name);
@@ -65,8 +67,12 @@ fn workload(field: &str, wanted: &WorkloadOverride, objects: &[Object], found: &
     ] {
         for probe in probes.iter().filter(|probe| probe.numbers().next().is_some()) {
             let mut known = matching.iter().flat_map(|object| containers(object, "containers"));
-            if known.any(|known| name_of(known) == probe.container && known.get(field_of_container).is_none()) {
-                found.push(format!("{field}: {name}: {part}: container {} has no such probe", probe.container));
+            if known.any(|known| name_of(known) == probe.container && known.get(field_of_container).is_none())
+            {
+                found.push(format!(
+                    "{field}: {name}: {part}: container {} has no such probe",
+                    probe.container
+                ));
             }
         }
     }
@@ -88,7 +94,8 @@ fn named<'a>(
 
 fn resources(common: &CommonSpec, objects: &[Object], found: &mut Vec<String>) {
     let deployments = objects.iter().filter(|object| object.is("apps", "Deployment"));
-    let known: BTreeSet<_> = deployments.flat_map(|object| containers(object, "containers")).map(name_of).collect();
+    let known: BTreeSet<_> =
+        deployments.flat_map(|object| containers(object, "containers")).map(name_of).collect();
     for entry in common.resources.iter().filter(|entry| !known.contains(entry.container.as_str())) {
         found.push(format!("spec.resources: container {}", entry.container));
     }
@@ -140,12 +147,18 @@ fn image_names(object: &Object) -> Vec<String> {
 fn image_entries(object: &Object) -> Vec<&str> {
     let data = object.value().get("data").and_then(Value::as_object);
     match (object.group(), object.kind(), object.name()) {
-        ("", "ConfigMap", "config-deployment") => {
-            data.into_iter().flat_map(|data| data.keys()).map(String::as_str).filter(|key| *key == "queue-sidecar-image").collect()
-        }
-        ("", "ConfigMap", "eventing-integrations-images" | "eventing-transformations-images") => {
-            data.into_iter().flat_map(|data| data.keys()).map(String::as_str).filter(|key| !key.starts_with('_')).collect()
-        }
+        ("", "ConfigMap", "config-deployment") => data
+            .into_iter()
+            .flat_map(|data| data.keys())
+            .map(String::as_str)
+            .filter(|key| *key == "queue-sidecar-image")
+            .collect(),
+        ("", "ConfigMap", "eventing-integrations-images" | "eventing-transformations-images") => data
+            .into_iter()
+            .flat_map(|data| data.keys())
+            .map(String::as_str)
+            .filter(|key| !key.starts_with('_'))
+            .collect(),
         _ => Vec::new(),
     }
 }

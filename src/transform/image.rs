@@ -62,7 +62,9 @@ fn add_pull_secrets(registry: &Registry, owner: &mut Map<String, Value>) {
         return;
     }
     if let Some(list) = tree::make_list(owner, "imagePullSecrets") {
-        list.extend(registry.image_pull_secrets.iter().map(|secret| serde_json::json!({"name": secret.name})));
+        list.extend(
+            registry.image_pull_secrets.iter().map(|secret| serde_json::json!({"name": secret.name})),
+        );
     }
 }
 

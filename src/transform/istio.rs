@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Context, TransformError, tree};
-use crate::api::{Gateway, IngressPlugin, Istio, Server, ServerTls};
+use crate::api::{Gateway, Istio, Server, ServerTls};
 use crate::manifest::{Object, parse};
 
 /// The gateway for traffic inside the cluster, and its Service.
@@ -145,7 +145,8 @@ fn local_gateway_namespace(context: &Context<'_>) -> Option<String> {
     let config = context.component.spec.common.config_of("config-istio")?;
     if let Some(text) = config.get("local-gateways") {
         let gateways = parse::parse_documents(text.as_bytes()).ok()?.into_iter().next()?;
-        let gateway = gateways.as_array()?.iter().find(|gateway| gateway.get("name") == Some(&LOCAL.into()))?;
+        let gateway =
+            gateways.as_array()?.iter().find(|gateway| gateway.get("name") == Some(&LOCAL.into()))?;
         return gateway.get("namespace")?.as_str().filter(|namespace| !namespace.is_empty()).map(Into::into);
     }
     let address = config.get(&format!("local-gateway.{}.{LOCAL}", context.facts.namespace))?;

@@ -17,7 +17,9 @@ pub(super) fn set(context: &Context<'_>, object: &mut Object) -> Result<(), Tran
         return Ok(());
     }
     match (object.group(), object.kind(), object.name()) {
-        ("apps", "Deployment", "net-kourier-controller" | "3scale-kourier-control") => follow_namespace(object),
+        ("apps", "Deployment", "net-kourier-controller" | "3scale-kourier-control") => {
+            follow_namespace(object)
+        }
         ("apps", "Deployment", "3scale-kourier-gateway") => set_bootstrap(&ingress.kourier, object),
         ("", "ConfigMap", BOOTSTRAP) => rewrite_bootstrap(object),
         ("", "Service", "kourier") => return set_service(&ingress.kourier, object),
@@ -51,7 +53,8 @@ fn set_bootstrap(kourier: &Kourier, object: &mut Object) {
         return;
     }
     for volume in tree::elements(object.value_mut(), &["spec", "template", "spec", "volumes"]) {
-        let is_bootstrap = tree::map(volume, &["configMap"]).is_some_and(|source| pods::name(source) == BOOTSTRAP);
+        let is_bootstrap =
+            tree::map(volume, &["configMap"]).is_some_and(|source| pods::name(source) == BOOTSTRAP);
         if is_bootstrap && let Some(volume) = volume.as_object_mut() {
             volume.insert("configMap".into(), json!({"name": kourier.bootstrap_configmap}));
         }

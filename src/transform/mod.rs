@@ -4,6 +4,7 @@
 //! alone, never an occasion to panic: the API server is the one to judge it. No function looks at another object.
 
 mod broker;
+mod canonical;
 mod certs;
 mod config;
 mod guard;
@@ -118,6 +119,7 @@ pub const fn steps(kind: ComponentKind) -> &'static [Transform] {
             kourier::set,
             istio::place_service,
             guard::allow_pod_info,
+            canonical::write,
             metadata::own,
             metadata::label,
         ],
@@ -137,6 +139,7 @@ pub const fn steps(kind: ComponentKind) -> &'static [Transform] {
             broker::set_class,
             sink_binding::set_mode,
             ping_source::keep_live,
+            canonical::write,
             metadata::own,
             metadata::label,
         ],

@@ -29,7 +29,10 @@ pub(super) fn inject(context: &Context<'_>, object: &mut Object) -> Result<(), T
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             tree::elements(root, &["subjects"]).for_each(|subject| follow(subject, &[], namespace));
         }
-        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration") => {
+        (
+            "admissionregistration.k8s.io",
+            "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration",
+        ) => {
             tree::elements(root, &["webhooks"])
                 .for_each(|webhook| follow(webhook, &["clientConfig", "service"], namespace));
         }

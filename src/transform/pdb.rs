@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Context, TransformError, tree};
+use super::{Context, TransformError, canonical, tree};
 use crate::manifest::Object;
 
 /// Sets one of the two numbers and clears the other. An entry with neither ends it.
@@ -24,11 +24,9 @@ pub(super) fn set(context: &Context<'_>, object: &mut Object) -> Result<(), Tran
             spec.insert(field.into(), number.clone());
             spec.remove(other);
         }
-        // Part of the recorded output of typed clients; the API server ignores it in an apply.
-        if let Some(fields) = object.value_mut().as_object_mut() {
-            let counts = json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0});
-            fields.insert("status".into(), counts);
-        }
+        let counts =
+            json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0});
+        canonical::set_status(object, counts);
     }
     Ok(())
 }

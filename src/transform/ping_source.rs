@@ -32,7 +32,9 @@ pub(super) fn keep_live(context: &Context<'_>, object: &mut Object) -> Result<()
         };
     }
     for running in pods::containers(&mut live) {
-        if let Some(container) = pods::containers(object).find(|wanted| pods::name(wanted) == pods::name(running)) {
+        if let Some(container) =
+            pods::containers(object).find(|wanted| pods::name(wanted) == pods::name(running))
+        {
             keep_variables(running, container);
         }
     }
@@ -42,7 +44,8 @@ pub(super) fn keep_live(context: &Context<'_>, object: &mut Object) -> Result<()
 /// The controlled variables as they run, then the others as they are wanted.
 fn keep_variables(running: &mut Map<String, Value>, wanted: &mut Map<String, Value>) {
     let controlled = |variable: &&mut Map<String, Value>| CONTROLLED.contains(&pods::name(variable));
-    let mut kept: Vec<_> = pods::variables(running).filter(controlled).map(|variable| variable.clone()).collect();
+    let mut kept: Vec<_> =
+        pods::variables(running).filter(controlled).map(|variable| variable.clone()).collect();
     let others: Vec<_> = pods::variables(wanted)
         .filter(|variable| !kept.iter().any(|known| pods::name(known) == pods::name(variable)))
         .map(|variable| variable.clone())

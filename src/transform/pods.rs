@@ -26,7 +26,10 @@ pub(super) fn init_containers(object: &mut Object) -> impl Iterator<Item = &mut 
     of_workload(object, "initContainers")
 }
 
-fn of_workload<'a>(object: &'a mut Object, list: &str) -> impl Iterator<Item = &'a mut Map<String, Value>> + use<'a> {
+fn of_workload<'a>(
+    object: &'a mut Object,
+    list: &str,
+) -> impl Iterator<Item = &'a mut Map<String, Value>> + use<'a> {
     let path = ["spec", "template", "spec", list];
     let path = if is_workload(object) { &path[..] } else { &["-"] };
     tree::elements(object.value_mut(), path).filter_map(Value::as_object_mut)

@@ -11,7 +11,8 @@ use crate::manifest::Object;
 /// The deprecated `spec.resources`: Deployments only, and not those whose override has resources.
 pub(super) fn set(context: &Context<'_>, object: &mut Object) -> Result<(), TransformError> {
     let common = &context.component.spec.common;
-    let overridden = common.overrides().any(|wanted| wanted.name == object.name() && !wanted.resources.is_empty());
+    let overridden =
+        common.overrides().any(|wanted| wanted.name == object.name() && !wanted.resources.is_empty());
     if pods::is_deployment(object) && !overridden {
         pods::containers(object).for_each(|container| merge(container, &common.resources));
     }

@@ -36,7 +36,10 @@ pub(super) fn make_list<'a>(map: &'a mut Map<String, Value>, key: &str) -> Optio
 }
 
 /// The elements of the list at the path; none when there is no list.
-pub(super) fn elements<'a>(root: &'a mut Value, path: &[&str]) -> impl Iterator<Item = &'a mut Value> + use<'a> {
+pub(super) fn elements<'a>(
+    root: &'a mut Value,
+    path: &[&str],
+) -> impl Iterator<Item = &'a mut Value> + use<'a> {
     value(root, path).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
