@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 
+use crate::run::RunArgs;
+
 /// Installs, upgrades and removes Knative on a fleet of clusters from one hub.
 #[derive(Debug, Parser)]
 #[command(name = "knative-operator", version, arg_required_else_help = true)]
@@ -17,7 +19,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the operator.
-    Run,
+    Run(RunArgs),
     /// Print what a custom resource would apply; needs no cluster.
     Plan(PlanArgs),
     /// Print the CustomResourceDefinitions.

@@ -26,6 +26,7 @@ pub mod plan;
 pub mod process;
 pub mod queue;
 pub mod reconcile;
+pub mod run;
 pub mod source;
 pub mod target;
 pub mod transform;

@@ -8,11 +8,14 @@ use anyhow::Context;
 use clap::Parser;
 use knative_operator::args::Args;
 use knative_operator::command::{self, CommandError};
+use tracing_subscriber::EnvFilter;
 
 /// Status of wrong usage, which is also clap's.
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr).init();
     match run(Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,4 +1,4 @@
-//! The subcommands that need no cluster. They write to what they are given and return errors; printing is for `main`.
+//! The subcommands. They write to what they are given and return errors; printing is for `main`.
 
 mod bundles;
 mod plan;
@@ -14,11 +14,15 @@ use crate::manifest::directory::Directory;
 use crate::manifest::embedded::Embedded;
 use crate::manifest::{Catalog, ManifestError, ParseError, version::VersionError};
 use crate::plan::{PlanError, UnsupportedKubernetes};
+use crate::run::{self, RunError};
 use crate::source::Source;
 
 /// Why a subcommand failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
+    /// The operator cannot start.
+    #[error("cannot run")]
+    Run(#[source] RunError),
     /// There is no such subcommand yet.
     #[error("not yet")]
     NotYet,
@@ -96,8 +100,8 @@ pub async fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> 
         Command::Plan(args) => plan::run(&args, out, err).await,
         Command::Crds => print_yaml(out, &crd::definitions()),
         Command::Bundles(BundlesCommand::List { data_path }) => bundles::list(&catalog(data_path), out).await,
-        Command::Run
-        | Command::Rbac { .. }
+        Command::Run(args) => run::run(args).await.map_err(CommandError::Run),
+        Command::Rbac { .. }
         | Command::Status
         | Command::Images { .. }
         | Command::Bundles(BundlesCommand::Fetch | BundlesCommand::Verify) => Err(CommandError::NotYet),
