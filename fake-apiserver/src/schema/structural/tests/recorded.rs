@@ -167,6 +167,13 @@ fn recorded_objects_are_pruned_and_defaulted() {
 }
 
 #[test]
+fn recorded_rules_in_cel_see_old_and_new_objects() {
+    for case in ["crd-cel-rules", "crd-cel-transition", "crd-ratcheting"] {
+        replay(case);
+    }
+}
+
+#[test]
 fn recorded_schemas_that_are_not_structural_are_refused() {
     for step in cases::steps("crd-invalid").unwrap_or_default() {
         let schema = &step["request"]["body"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
