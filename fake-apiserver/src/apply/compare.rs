@@ -77,12 +77,13 @@ impl<'c> Comparison<'c> {
         };
         for (name, old_value) in old_fields.into_iter().flatten() {
             let new_value = new_fields.and_then(|fields| fields.get(name));
-            let new_value = new_value.or_else(|| self.always(types, name, new));
+            let new_value = new_value.or_else(|| self.always(types, name, new, old_value));
             self.field(&mut difference, types, name, Some(old_value), new_value);
         }
         for (name, new_value) in new_fields.into_iter().flatten() {
             if old_fields.is_none_or(|fields| !fields.contains_key(name)) {
-                self.field(&mut difference, types, name, self.always(types, name, old), Some(new_value));
+                let old_value = self.always(types, name, old, new_value);
+                self.field(&mut difference, types, name, old_value, Some(new_value));
             }
         }
         difference
@@ -102,12 +103,26 @@ impl<'c> Comparison<'c> {
         }
     }
 
-    /// What stands for an absent field that is written even when empty, inside an object that is there.
-    fn always(&self, types: &MergeType, name: &str, object: Option<&Value>) -> Option<&'c Value> {
-        (types.always_has(name) && object.is_some()).then_some(match types.field(name) {
-            MergeType::Set | MergeType::ListMap { .. } => &Value::Null,
-            _ => self.empty,
-        })
+    /// What stands for an absent field that is written even when empty, inside an object that is there: the zero
+    /// value of its type, which the `other` value tells.
+    fn always(
+        &self,
+        types: &MergeType,
+        name: &str,
+        object: Option<&Value>,
+        other: &'c Value,
+    ) -> Option<&'c Value> {
+        if !types.always_has(name) || object.is_none() {
+            return None;
+        }
+        match other {
+            Value::Object(_) => Some(self.empty),
+            Value::Array(_) => Some(&Value::Null),
+            Value::Null | Value::Bool(false) => Some(other),
+            Value::Number(number) if number.as_i64() == Some(0) => Some(other),
+            Value::String(text) if text.is_empty() => Some(other),
+            _ => None,
+        }
     }
 
     fn lists(&self, types: &MergeType, old: Option<&'c Value>, new: Option<&'c Value>) -> Difference {

@@ -13,7 +13,9 @@ fn writer(manager: &str, time: &str) -> Writer {
 }
 
 fn config_map(data: Value) -> Value {
-    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data})
+    let mut object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    object["data"] = data;
+    object
 }
 
 /// Applies as `manager` at the time `1`.

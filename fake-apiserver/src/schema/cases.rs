@@ -1,4 +1,5 @@
-//! Test support: the recorded answers of a real server, read from the directory `$CONFORMANCE_CASES`.
+//! Test support: the recorded answers of a real server, read from the directory `$CONFORMANCE_CASES`, and objects as
+//! one left them, read from `$TAKEOVER_OBJECTS`.
 
 use serde_json::Value;
 
@@ -21,4 +22,23 @@ pub(crate) fn steps(case: &str) -> Option<Vec<Value>> {
     let text = text.replace("${run}", "xrun");
     let document: Value = serde_json::from_str(&text).expect("the case is still JSON");
     document["steps"].as_array().cloned()
+}
+
+/// The objects in the files of the directory, one a line.
+pub(crate) fn objects() -> Vec<Value> {
+    let Some(directory) = std::env::var_os("TAKEOVER_OBJECTS") else {
+        println!("SKIPPED recorded objects: TAKEOVER_OBJECTS is not set");
+        return Vec::new();
+    };
+    let files = std::fs::read_dir(directory).expect("the directory can be read");
+    let mut objects = Vec::new();
+    for path in files.flatten().map(|file| file.path()) {
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
+            let text = std::fs::read_to_string(path).expect("the file can be read");
+            objects.extend(
+                text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON")),
+            );
+        }
+    }
+    objects
 }

@@ -14,4 +14,4 @@ mod structural;
 pub use builtin::{builtin_merge_type, object_meta_merge_type};
 pub use field_error::{FieldError, FieldErrorReason};
 pub use merge_type::{ListKey, MergeType};
-pub use structural::StructuralSchema;
+pub use structural::{Review, StructuralSchema};

@@ -1,5 +1,5 @@
 //! Facts of Kubernetes 1.36: the OpenAPI extensions `x-kubernetes-list-type`, `x-kubernetes-list-map-keys` and
-//! `x-kubernetes-map-type` of the built-in types, and which struct fields are written even when they are empty.
+//! `x-kubernetes-map-type` of the built-in types, and which fields are written even when they are empty.
 //!
 //! Left out: lists without a type (they are atomic), maps without a type (they merge by key) and structs without
 //! any fact inside. A label selector is atomic, so is every reference to another object of the same namespace.
@@ -21,225 +21,65 @@ pub(super) enum Fact {
     KeyedAtomic(&'static [&'static str]),
     /// An object, and its fields.
     Struct(&'static [Field]),
-    /// Fields of the object that are written even when empty.
+    /// Fields of the object that are written even when empty (no pointer, no `omitempty`).
     Always(&'static [&'static str]),
 }
-
-const CONDITIONS: Fact = Keyed(&["type"], &[]);
-const ROOT: Field = ("", Always(&["metadata", "spec", "status"]));
-const STATUS: Field = ("status", Struct(&[("conditions", CONDITIONS)]));
-
-pub(super) const OBJECT_META: &[Field] =
-    &[("finalizers", Set), ("managedFields", Atomic), ("ownerReferences", KeyedAtomic(&["uid"]))];
 
 /// Groups, kinds, fields beside `metadata`.
 pub(super) const KINDS: &[(&[&str], &[&str], &[Field])] = &[
     (&[""], &["Pod"], &[ROOT, ("spec", Struct(POD_SPEC)), ("status", Struct(POD_STATUS))]),
-    (&[""], &["PodTemplate"], &[("", Always(&["metadata", "template"])), ("template", Struct(POD_TEMPLATE))]),
+    (&[""], &["PodTemplate"], &[("", Always(&["template"])), ("template", Struct(POD_TEMPLATE))]),
     (&[""], &["Service"], &[ROOT, ("spec", Struct(SERVICE_SPEC)), ("status", Struct(SERVICE_STATUS))]),
     (&[""], &["ServiceAccount"], &[("secrets", KeyedAtomic(&["name"]))]),
     (&[""], &["Namespace"], &[ROOT, STATUS]),
     (&[""], &["Node"], &[ROOT, ("spec", Struct(NODE_SPEC)), ("status", Struct(NODE_STATUS))]),
     (&[""], &["PersistentVolumeClaim"], &[ROOT, ("spec", Struct(CLAIM_SPEC)), STATUS]),
     (&[""], &["PersistentVolume"], &[ROOT, ("spec", Struct(VOLUME_SPEC))]),
-    (&[""], &["LimitRange"], &[("", Always(&["metadata", "spec"]))]),
+    (&[""], &["LimitRange"], &[ROOT]),
     (&[""], &["ResourceQuota"], &[ROOT, ("spec", Struct(&[("scopeSelector", Atomic)]))]),
-    (
-        &[""],
-        &["ReplicationController"],
-        &[ROOT, ("spec", Struct(&[("selector", Atomic), ("template", Struct(POD_TEMPLATE))])), STATUS],
-    ),
-    (&[""], &["Binding"], &[("", Always(&["metadata", "target"])), ("target", Atomic)]),
-    (
-        &[""],
-        &["Event"],
-        &[
-            ("", Always(&["metadata", "involvedObject", "source"])),
-            ("involvedObject", Atomic),
-            ("related", Atomic),
-        ],
-    ),
-    (
-        &["events.k8s.io"],
-        &["Event"],
-        &[
-            ("", Always(&["metadata", "regarding", "deprecatedSource"])),
-            ("regarding", Atomic),
-            ("related", Atomic),
-        ],
-    ),
-    (
-        &["apps"],
-        &["Deployment"],
-        &[
-            ROOT,
-            (
-                "spec",
-                Struct(&[
-                    ("", Always(&["strategy", "template"])),
-                    ("selector", Atomic),
-                    ("template", Struct(POD_TEMPLATE)),
-                ]),
-            ),
-            STATUS,
-        ],
-    ),
-    (
-        &["apps"],
-        &["ReplicaSet"],
-        &[
-            ROOT,
-            (
-                "spec",
-                Struct(&[
-                    ("", Always(&["template"])),
-                    ("selector", Atomic),
-                    ("template", Struct(POD_TEMPLATE)),
-                ]),
-            ),
-            STATUS,
-        ],
-    ),
-    (
-        &["apps"],
-        &["StatefulSet", "DaemonSet"],
-        &[
-            ROOT,
-            (
-                "spec",
-                Struct(&[
-                    ("", Always(&["template", "updateStrategy"])),
-                    ("selector", Atomic),
-                    ("template", Struct(POD_TEMPLATE)),
-                ]),
-            ),
-            STATUS,
-        ],
-    ),
+    (&[""], &["ReplicationController"], &[ROOT, ("spec", Struct(CONTROLLER_SPEC)), STATUS]),
+    (&[""], &["Binding"], &[("", Always(&["target"])), ("target", Atomic)]),
+    (&[""], &["Event"], &[("", Always(&["involvedObject", "source"])), ("involvedObject", Atomic), RELATED]),
+    (&["events.k8s.io"], &["Event"], &[("", Always(&["regarding"])), ("regarding", Atomic), RELATED]),
+    (&["apps"], &["Deployment", "ReplicaSet"], &[ROOT, ("spec", Struct(WORKLOAD_SPEC)), STATUS]),
+    (&["apps"], &["StatefulSet", "DaemonSet"], &[ROOT, ("spec", Struct(WORKLOAD_SPEC)), STATUS]),
     (&["batch"], &["Job"], &[ROOT, ("spec", Struct(JOB_SPEC)), ("status", Struct(JOB_STATUS))]),
-    (
-        &["batch"],
-        &["CronJob"],
-        &[
-            ROOT,
-            (
-                "spec",
-                Struct(&[
-                    ("", Always(&["jobTemplate"])),
-                    (
-                        "jobTemplate",
-                        Struct(&[
-                            ("", Always(&["metadata", "spec"])),
-                            ("metadata", Struct(OBJECT_META)),
-                            ("spec", Struct(JOB_SPEC)),
-                        ]),
-                    ),
-                ]),
-            ),
-        ],
-    ),
-    (
-        &["autoscaling"],
-        &["HorizontalPodAutoscaler"],
-        &[ROOT, ("spec", Struct(&[("", Always(&["scaleTargetRef"]))])), STATUS],
-    ),
+    (&["batch"], &["CronJob"], &[ROOT, ("spec", Struct(CRON_JOB_SPEC))]),
+    (&["autoscaling"], &["HorizontalPodAutoscaler"], &[ROOT, ("spec", Struct(SCALER_SPEC)), STATUS]),
     (&["autoscaling"], &["Scale"], &[ROOT]),
     (&["policy"], &["PodDisruptionBudget"], &[ROOT, ("spec", Struct(&[("selector", Atomic)])), STATUS]),
     (
         &["rbac.authorization.k8s.io"],
         &["RoleBinding", "ClusterRoleBinding"],
-        &[("", Always(&["metadata", "roleRef"])), ("roleRef", Atomic)],
+        &[("", Always(&["roleRef"])), ("roleRef", Atomic)],
     ),
-    (
-        &["networking.k8s.io"],
-        &["Ingress"],
-        &[
-            ROOT,
-            ("spec", Struct(&[("defaultBackend", Struct(&[("resource", Atomic)]))])),
-            ("status", Struct(&[("", Always(&["loadBalancer"]))])),
-        ],
-    ),
-    (
-        &["networking.k8s.io"],
-        &["NetworkPolicy"],
-        &[
-            ("", Always(&["metadata", "spec"])),
-            ("spec", Struct(&[("", Always(&["podSelector"])), ("podSelector", Atomic)])),
-        ],
-    ),
-    (&["networking.k8s.io"], &["IngressClass"], &[("", Always(&["metadata", "spec"]))]),
+    (&["networking.k8s.io"], &["Ingress"], &[ROOT, ("spec", Struct(INGRESS_SPEC)), INGRESS_STATUS]),
+    (&["networking.k8s.io"], &["NetworkPolicy"], &[ROOT, ("spec", Struct(NETWORK_POLICY_SPEC))]),
+    (&["networking.k8s.io"], &["IngressClass"], &[ROOT]),
     (&["networking.k8s.io"], &["ServiceCIDR"], &[ROOT, STATUS]),
-    (&["coordination.k8s.io"], &["Lease"], &[("", Always(&["metadata", "spec"]))]),
-    (
-        &["storage.k8s.io"],
-        &["CSIDriver"],
-        &[("", Always(&["metadata", "spec"])), ("spec", Struct(&[("volumeLifecycleModes", Set)]))],
-    ),
-    (
-        &["storage.k8s.io"],
-        &["CSINode"],
-        &[("", Always(&["metadata", "spec"])), ("spec", Struct(&[("drivers", Keyed(&["name"], &[]))]))],
-    ),
+    (&["coordination.k8s.io"], &["Lease"], &[ROOT]),
+    (&["storage.k8s.io"], &["CSIDriver"], &[ROOT, ("spec", Struct(&[("volumeLifecycleModes", Set)]))]),
+    (&["storage.k8s.io"], &["CSINode"], &[ROOT, ("spec", Struct(&[("drivers", Keyed(&["name"], &[]))]))]),
     (&["storage.k8s.io"], &["VolumeAttachment"], &[ROOT, ("spec", Struct(&[("", Always(&["source"]))]))]),
     (&["node.k8s.io"], &["RuntimeClass"], &[("scheduling", Struct(&[("nodeSelector", Atomic)]))]),
     (&["certificates.k8s.io"], &["CertificateSigningRequest"], &[ROOT, STATUS]),
     (&["apiregistration.k8s.io"], &["APIService"], &[ROOT, STATUS]),
+    (&[FLOW], &["FlowSchema"], &[ROOT, ("spec", Struct(FLOW_SCHEMA_SPEC)), STATUS]),
+    (&[FLOW], &["PriorityLevelConfiguration"], &[ROOT, STATUS]),
     (
-        &["flowcontrol.apiserver.k8s.io"],
-        &["FlowSchema"],
-        &[ROOT, ("spec", Struct(&[("", Always(&["priorityLevelConfiguration"]))])), STATUS],
-    ),
-    (&["flowcontrol.apiserver.k8s.io"], &["PriorityLevelConfiguration"], &[ROOT, STATUS]),
-    (
-        &["admissionregistration.k8s.io"],
+        &[ADMISSION],
         &["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"],
-        &[(
-            "webhooks",
-            Keyed(
-                &["name"],
-                &[
-                    ("", Always(&["clientConfig"])),
-                    ("matchConditions", Keyed(&["name"], &[])),
-                    ("namespaceSelector", Atomic),
-                    ("objectSelector", Atomic),
-                ],
-            ),
-        )],
+        &[("webhooks", Keyed(&["name"], WEBHOOK))],
     ),
     (
-        &["admissionregistration.k8s.io"],
+        &[ADMISSION],
         &["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"],
-        &[
-            ROOT,
-            (
-                "spec",
-                Struct(&[
-                    ("matchConditions", Keyed(&["name"], &[])),
-                    (
-                        "matchConstraints",
-                        Struct(&[("namespaceSelector", Atomic), ("objectSelector", Atomic)]),
-                    ),
-                    ("paramKind", Atomic),
-                    ("variables", Keyed(&["name"], &[])),
-                ]),
-            ),
-            STATUS,
-        ],
+        &[ROOT, ("spec", Struct(ADMISSION_POLICY_SPEC)), STATUS],
     ),
     (
-        &["admissionregistration.k8s.io"],
+        &[ADMISSION],
         &["ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"],
-        &[
-            ("", Always(&["metadata", "spec"])),
-            (
-                "spec",
-                Struct(&[
-                    ("matchResources", Struct(&[("namespaceSelector", Atomic), ("objectSelector", Atomic)])),
-                    ("paramRef", Atomic),
-                    ("validationActions", Set),
-                ]),
-            ),
-        ],
+        &[ROOT, ("spec", Struct(ADMISSION_BINDING_SPEC))],
     ),
     (
         &["apiextensions.k8s.io"],
@@ -250,40 +90,48 @@ pub(super) const KINDS: &[(&[&str], &[&str], &[Field])] = &[
             ("status", Struct(&[("", Always(&["acceptedNames", "conditions"])), ("conditions", CONDITIONS)])),
         ],
     ),
-    (
-        &["resource.k8s.io"],
-        &["ResourceClaim"],
-        &[
-            ROOT,
-            ("spec", Struct(&[("", Always(&["devices"]))])),
-            (
-                "status",
-                Struct(&[
-                    (
-                        "devices",
-                        Keyed(&["driver", "device", "pool", "shareID"], &[("conditions", CONDITIONS)]),
-                    ),
-                    ("reservedFor", Keyed(&["uid"], &[])),
-                ]),
-            ),
-        ],
-    ),
-    (
-        &["resource.k8s.io"],
-        &["DeviceClass", "ResourceSlice", "ResourceClaimTemplate"],
-        &[("", Always(&["metadata", "spec"]))],
-    ),
+    (&["resource.k8s.io"], &["ResourceClaim"], &[ROOT, DEVICES, ("status", Struct(CLAIM_STATUS))]),
+    (&["resource.k8s.io"], &["DeviceClass", "ResourceSlice", "ResourceClaimTemplate"], &[ROOT]),
 ];
+
+const ADMISSION: &str = "admissionregistration.k8s.io";
+const FLOW: &str = "flowcontrol.apiserver.k8s.io";
+
+const ROOT: Field = ("", Always(&["spec", "status"]));
+const RELATED: Field = ("related", Atomic);
+const CONDITIONS: Fact = Keyed(&["type"], &[]);
+
+/// The status of most kinds; the counters are those that are written when they are zero.
+const STATUS: Field = (
+    "status",
+    Struct(&[
+        (
+            "",
+            Always(&[
+                "availableReplicas",
+                "currentHealthy",
+                "currentMetrics",
+                "currentReplicas",
+                "desiredHealthy",
+                "desiredReplicas",
+                "disruptionsAllowed",
+                "expectedPods",
+                "replicas",
+            ]),
+        ),
+        ("conditions", CONDITIONS),
+    ]),
+);
+
+pub(super) const OBJECT_META: &[Field] =
+    &[("finalizers", Set), ("managedFields", Atomic), ("ownerReferences", KeyedAtomic(&["uid"]))];
 
 const POD_TEMPLATE: &[Field] =
     &[("", Always(&["metadata", "spec"])), ("metadata", Struct(OBJECT_META)), ("spec", Struct(POD_SPEC))];
 
 const POD_SPEC: &[Field] = &[
     ("", Always(&["containers"])),
-    (
-        "affinity",
-        Struct(&[("nodeAffinity", Struct(&[("requiredDuringSchedulingIgnoredDuringExecution", Atomic)]))]),
-    ),
+    ("affinity", Struct(&[("nodeAffinity", Struct(NODE_AFFINITY))])),
     ("containers", Keyed(&["name"], CONTAINER)),
     ("ephemeralContainers", Keyed(&["name"], CONTAINER)),
     ("hostAliases", Keyed(&["ip"], &[])),
@@ -297,6 +145,8 @@ const POD_SPEC: &[Field] = &[
     ("volumes", Keyed(&["name"], VOLUME)),
 ];
 
+const NODE_AFFINITY: &[Field] = &[("requiredDuringSchedulingIgnoredDuringExecution", Atomic)];
+
 const POD_STATUS: &[Field] = &[
     ("conditions", CONDITIONS),
     ("podIPs", Keyed(&["ip"], &[])),
@@ -305,53 +155,39 @@ const POD_STATUS: &[Field] = &[
 
 const CONTAINER: &[Field] = &[
     ("", Always(&["resources"])),
-    (
-        "env",
-        Keyed(
-            &["name"],
-            &[(
-                "valueFrom",
-                Struct(&[
-                    ("configMapKeyRef", Atomic),
-                    ("fieldRef", Atomic),
-                    ("fileKeyRef", Atomic),
-                    ("resourceFieldRef", Atomic),
-                    ("secretKeyRef", Atomic),
-                ]),
-            )],
-        ),
-    ),
+    ("env", Keyed(&["name"], &[("valueFrom", Struct(VALUE_FROM))])),
     ("ports", Keyed(&["containerPort", "protocol=TCP"], &[])),
     ("resources", Struct(RESOURCES)),
     ("volumeDevices", Keyed(&["devicePath"], &[])),
     ("volumeMounts", Keyed(&["mountPath"], &[])),
 ];
 
-const RESOURCES: &[Field] = &[("claims", Keyed(&["name"], &[]))];
+const VALUE_FROM: &[Field] = &[
+    ("configMapKeyRef", Atomic),
+    ("fieldRef", Atomic),
+    ("fileKeyRef", Atomic),
+    ("resourceFieldRef", Atomic),
+    ("secretKeyRef", Atomic),
+];
 
-const SECRET_REF: Fact = Struct(&[("secretRef", Atomic)]);
+const RESOURCES: &[Field] = &[("claims", Keyed(&["name"], &[]))];
 
 const VOLUME: &[Field] = &[
     ("cephfs", SECRET_REF),
     ("cinder", SECRET_REF),
     ("csi", Struct(&[("nodePublishSecretRef", Atomic)])),
-    (
-        "ephemeral",
-        Struct(&[(
-            "volumeClaimTemplate",
-            Struct(&[
-                ("", Always(&["metadata", "spec"])),
-                ("metadata", Struct(OBJECT_META)),
-                ("spec", Struct(CLAIM_SPEC)),
-            ]),
-        )]),
-    ),
+    ("ephemeral", Struct(&[("volumeClaimTemplate", Struct(CLAIM_TEMPLATE))])),
     ("flexVolume", SECRET_REF),
     ("iscsi", SECRET_REF),
     ("rbd", SECRET_REF),
     ("scaleIO", SECRET_REF),
     ("storageos", SECRET_REF),
 ];
+
+const SECRET_REF: Fact = Struct(&[("secretRef", Atomic)]);
+
+const CLAIM_TEMPLATE: &[Field] =
+    &[("", Always(&["metadata", "spec"])), ("metadata", Struct(OBJECT_META)), ("spec", Struct(CLAIM_SPEC))];
 
 const CLAIM_SPEC: &[Field] = &[("", Always(&["resources"])), ("dataSource", Atomic), ("selector", Atomic)];
 
@@ -369,7 +205,55 @@ const NODE_STATUS: &[Field] = &[
     ("conditions", CONDITIONS),
 ];
 
+const CONTROLLER_SPEC: &[Field] = &[("selector", Atomic), ("template", Struct(POD_TEMPLATE))];
+
+/// The `apps` kinds together; what one of them lacks does no harm.
+const WORKLOAD_SPEC: &[Field] = &[
+    ("", Always(&["serviceName", "strategy", "template", "updateStrategy"])),
+    ("selector", Atomic),
+    ("template", Struct(POD_TEMPLATE)),
+];
+
 const JOB_SPEC: &[Field] =
     &[("", Always(&["template"])), ("selector", Atomic), ("template", Struct(POD_TEMPLATE))];
 
 const JOB_STATUS: &[Field] = &[("uncountedTerminatedPods", Struct(&[("failed", Set), ("succeeded", Set)]))];
+
+const CRON_JOB_SPEC: &[Field] = &[("", Always(&["jobTemplate"])), ("jobTemplate", Struct(JOB_TEMPLATE))];
+
+const JOB_TEMPLATE: &[Field] =
+    &[("", Always(&["metadata", "spec"])), ("metadata", Struct(OBJECT_META)), ("spec", Struct(JOB_SPEC))];
+
+const SCALER_SPEC: &[Field] = &[("", Always(&["scaleTargetRef"]))];
+
+const INGRESS_SPEC: &[Field] = &[("defaultBackend", Struct(&[("resource", Atomic)]))];
+
+const INGRESS_STATUS: Field = ("status", Struct(&[("", Always(&["loadBalancer"]))]));
+
+const NETWORK_POLICY_SPEC: &[Field] = &[("", Always(&["podSelector"])), ("podSelector", Atomic)];
+
+const FLOW_SCHEMA_SPEC: &[Field] = &[("", Always(&["priorityLevelConfiguration"]))];
+
+const WEBHOOK: &[Field] = &[
+    ("", Always(&["clientConfig"])),
+    ("matchConditions", Keyed(&["name"], &[])),
+    ("namespaceSelector", Atomic),
+    ("objectSelector", Atomic),
+];
+
+const ADMISSION_POLICY_SPEC: &[Field] = &[
+    ("matchConditions", Keyed(&["name"], &[])),
+    ("matchConstraints", Atomic),
+    ("paramKind", Atomic),
+    ("variables", Keyed(&["name"], &[])),
+];
+
+const ADMISSION_BINDING_SPEC: &[Field] =
+    &[("matchResources", Atomic), ("paramRef", Atomic), ("validationActions", Set)];
+
+const DEVICES: Field = ("spec", Struct(&[("", Always(&["devices"]))]));
+
+const CLAIM_STATUS: &[Field] = &[
+    ("devices", Keyed(&["driver", "device", "pool", "shareID"], &[("conditions", CONDITIONS)])),
+    ("reservedFor", Keyed(&["uid"], &[])),
+];

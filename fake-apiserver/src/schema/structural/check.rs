@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value};
 
+use super::cel;
 use super::error;
 use super::node::{Additional, Node};
 use super::validate;
@@ -94,6 +95,7 @@ impl Check {
         self.extensions(schema);
         self.metadata(schema, level);
         self.combinations(schema);
+        self.rules(schema);
         if schema.contains_key("properties") && schema.contains_key("additionalProperties") {
             self.forbidden(
                 ".additionalProperties",
@@ -342,6 +344,23 @@ impl Check {
         }
         if let Some(not) = schema.get("not") {
             self.below(".not", |check| check.nested(not));
+        }
+    }
+
+    fn rules(&mut self, schema: &Map<String, Value>) {
+        let rules: Vec<&Value> = list(schema, "x-kubernetes-validations").collect();
+        let is_blank = |rule: &&Value| rule.get("rule").and_then(Value::as_str).is_none_or(str::is_empty);
+        let place = |position: usize| format!(".x-kubernetes-validations[{position}].rule");
+        if rules.iter().any(is_blank) {
+            for (position, _) in rules.iter().enumerate().filter(|(_, rule)| is_blank(rule)) {
+                self.required(&place(position), "rule is not specified");
+            }
+            return;
+        }
+        for (position, rule) in rules.iter().enumerate() {
+            if let Err(problem) = cel::compile(rule) {
+                self.invalid(&place(position), rule, &format!("compilation failed: {problem}"));
+            }
         }
     }
 

@@ -9,7 +9,7 @@ pub(super) fn accepts(format: &str, text: &str) -> bool {
     match format {
         "date-time" | "datetime" => text.contains(['T', 't']) && text.parse::<jiff::Timestamp>().is_ok(),
         "date" => text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok(),
-        "duration" => is_duration(text),
+        "duration" => parse_duration(text).is_some(),
         "byte" => base64::engine::general_purpose::STANDARD.decode(text).is_ok(),
         "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
         "ipv6" => text.parse::<Ipv6Addr>().is_ok(),
@@ -24,32 +24,38 @@ pub(super) fn accepts(format: &str, text: &str) -> bool {
     }
 }
 
-/// A sequence of numbers with units as Go writes it (`1h30m`), or one with a word (`3 days`).
-fn is_duration(text: &str) -> bool {
-    const UNITS: &[&str] = &["ns", "us", "µs", "ms", "s", "m", "h", "d", "w"];
-    const WORDS: &[&str] =
-        &["nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day", "week"];
+/// Reads a duration as Go writes it (`1h30m`), or with words (`3 days`); in nanoseconds.
+pub(super) fn parse_duration(text: &str) -> Option<i64> {
+    const UNITS: &[(&[&str], f64)] = &[
+        (&["ns", "nanosecond", "nanoseconds"], 1.0),
+        (&["us", "µs", "microsecond", "microseconds"], 1e3),
+        (&["ms", "millisecond", "milliseconds"], 1e6),
+        (&["s", "second", "seconds"], 1e9),
+        (&["m", "minute", "minutes"], 6e10),
+        (&["h", "hour", "hours"], 3.6e12),
+        (&["d", "day", "days"], 8.64e13),
+        (&["w", "week", "weeks"], 6.048e14),
+    ];
+    let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text).trim();
     if rest == "0" {
-        return true;
+        return Some(0);
     }
-    let mut parts = 0;
+    let mut nanoseconds = None;
     while !rest.is_empty() {
-        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
-        if digits == 0 || rest[..digits].parse::<f64>().is_err() {
-            return false;
-        }
-        rest = rest[digits..].trim_start();
-        let letters = rest.len() - rest.trim_start_matches(|c: char| c.is_alphabetic()).len();
-        let unit = &rest[..letters];
-        let word = unit.strip_suffix('s').unwrap_or(unit);
-        if !UNITS.contains(&unit) && !WORDS.contains(&word) {
-            return false;
-        }
-        rest = rest[letters..].trim_start();
-        parts += 1;
+        let (digits, after) = split_at_first(rest, |c| !c.is_ascii_digit() && c != '.');
+        let (unit, after) = split_at_first(after.trim_start(), |c| !c.is_alphabetic());
+        let (_, size) = UNITS.iter().find(|(names, _)| names.contains(&unit))?;
+        let part = digits.parse::<f64>().ok()? * size;
+        nanoseconds = Some(nanoseconds.unwrap_or(0.0) + part);
+        rest = after.trim_start();
     }
-    parts > 0
+    // Beyond the range of Go's type there is no duration.
+    nanoseconds.filter(|total| *total < 9.2e18).map(|total| (sign * total) as i64)
+}
+
+fn split_at_first(text: &str, stop: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(stop).unwrap_or(text.len()))
 }
 
 fn is_cidr(text: &str) -> bool {

@@ -3,6 +3,7 @@
 //! Each file does one thing with the tree of [`node::Node`]s. Metadata is the caller's business throughout: a root's
 //! `apiVersion`, `kind` and `metadata` are neither pruned nor checked here.
 
+mod cel;
 mod check;
 mod default;
 mod embedded;
@@ -64,17 +65,23 @@ impl StructuralSchema {
         default::fill_in(&self.root, object);
     }
 
-    /// Checks types and value rules of everything below the root (metadata is not checked here).
+    /// Checks the types and value rules of a new object, and its CEL rules if nothing else is wrong with it
+    /// (metadata is not checked here).
     pub fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = validate::errors(&self.root, object, None);
         embedded::check(&self.root, object, &mut errors);
         lists::check(&self.root, object, &mut errors);
-        errors
+        self.check_rules(object, None, errors).errors
     }
 
     /// Checks an object that replaces `old`: like [`StructuralSchema::validate`], but what was wrong before and did
-    /// not change is let pass (KEP-4008).
+    /// not change is let pass (KEP-4008), and CEL rules see `oldSelf`.
     pub fn validate_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
+        self.review_update(new, old).errors
+    }
+
+    /// As [`StructuralSchema::validate_update`], with the warnings for CEL rules that were let pass.
+    pub fn review_update(&self, new: &Value, old: &Value) -> Review {
         let mut errors = validate::errors(&self.root, new, None);
         if !errors.is_empty() {
             errors = validate::errors(&self.root, new, Some(old));
@@ -88,13 +95,49 @@ impl StructuralSchema {
             lists.retain(|error| !before.contains(error));
         }
         errors.append(&mut lists);
-        errors
+        self.check_rules(new, Some(old), errors)
+    }
+
+    fn check_rules(&self, new: &Value, old: Option<&Value>, mut errors: Vec<FieldError>) -> Review {
+        if !self.root.ruled {
+            return Review { errors, warnings: Vec::new() };
+        }
+        // Rules may rely on what these say.
+        let blocks = |error: &FieldError| {
+            use FieldErrorReason as Reason;
+            matches!(
+                error.reason,
+                Reason::FieldValueNotSupported
+                    | Reason::FieldValueRequired
+                    | Reason::FieldValueTooLong
+                    | Reason::FieldValueTooMany
+                    | Reason::FieldValueTypeInvalid
+            )
+        };
+        if errors.iter().any(blocks) {
+            let message = "Invalid value: null: some validation rules were not checked because the object was \
+                           invalid; correct the existing errors to complete validation";
+            errors.push(error("<nil>", FieldErrorReason::FieldValueInvalid, message.into()));
+            return Review { errors, warnings: Vec::new() };
+        }
+        let mut review = cel::review(&self.root, new, old);
+        errors.append(&mut review.errors);
+        Review { errors, warnings: review.warnings }
     }
 
     /// What server-side apply needs of this schema.
     pub fn merge_type(&self) -> Arc<MergeType> {
         Arc::new(merge::root(&self.root))
     }
+}
+
+/// The outcome of checking an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Review {
+    /// What is wrong with it.
+    pub errors: Vec<FieldError>,
+    /// What is wrong with it but was so before: texts of Warning headers.
+    pub warnings: Vec<String>,
 }
 
 /// Shorthand for the errors of this module's checks.

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::{Map, Value};
 
+use super::cel::Rule;
+
 /// A schema for one value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Node {
@@ -23,6 +25,9 @@ pub(super) struct Node {
     pub(super) list: ListType,
     pub(super) atomic_map: bool,
     pub(super) checks: Checks,
+    pub(super) rules: Vec<Rule>,
+    /// Whether this node or one below it has rules.
+    pub(super) ruled: bool,
 }
 
 /// What a schema says of members without a property.
@@ -86,7 +91,7 @@ impl Node {
         let flag = |name: &str| schema.get(name) == Some(&Value::Bool(true));
         let text = |name: &str| schema.get(name).and_then(Value::as_str);
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-        Self {
+        let mut node = Self {
             type_name: text("type").filter(|name| !name.is_empty()).map(str::to_owned),
             nullable: flag("nullable"),
             int_or_string: flag("x-kubernetes-int-or-string"),
@@ -107,7 +112,14 @@ impl Node {
             },
             atomic_map: text("x-kubernetes-map-type") == Some("atomic"),
             checks: Checks::parse(schema),
-        }
+            rules: Rule::parse_all(schema),
+            ruled: false,
+        };
+        node.ruled = !node.rules.is_empty()
+            || node.properties.values().any(|member| member.ruled)
+            || node.items.as_ref().is_some_and(|item| item.ruled)
+            || matches!(&node.additional, Additional::Each(each) if each.ruled);
+        node
     }
 
     /// The schema of a member of an object; `None` for an unknown field.
@@ -116,6 +128,14 @@ impl Node {
             Additional::Each(each) => Some(each),
             _ => None,
         })
+    }
+}
+
+impl ListType {
+    /// The old item that corresponds to a new one: only lists with keys tell.
+    pub(super) fn counterpart<'v>(&self, item: &Value, old: Option<&'v Value>) -> Option<&'v Value> {
+        let ListType::Map(keys) = self else { return None };
+        old?.as_array()?.iter().find(|old| keys.iter().all(|key| old.get(key) == item.get(key)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::node::{Checks, ListType, Node};
+use super::node::{Checks, Node};
 use super::{error, format, push_member};
 use crate::schema::{FieldError, FieldErrorReason as Reason};
 
@@ -173,7 +173,7 @@ impl Validation {
         let length = self.path.len();
         for (position, value) in items.iter().enumerate() {
             self.path.push_str(&format!("[{position}]"));
-            self.value(item, value, same_item(&node.list, value, old));
+            self.value(item, value, node.list.counterpart(value, old));
             self.path.truncate(length);
         }
     }
@@ -257,12 +257,6 @@ fn is_valid(errors: Vec<FieldError>, best: &mut Option<Vec<FieldError>>) -> bool
     }
     best.get_or_insert(errors);
     false
-}
-
-/// The old item that corresponds to a new one: only lists with keys tell.
-fn same_item<'v>(list: &ListType, item: &Value, old: Option<&'v Value>) -> Option<&'v Value> {
-    let ListType::Map(keys) = list else { return None };
-    old?.as_array()?.iter().find(|old| keys.iter().all(|key| old.get(key) == item.get(key)))
 }
 
 fn type_of(value: &Value) -> &'static str {
