@@ -1,5 +1,7 @@
 //! The binary, from outside: statuses, streams, formats.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 

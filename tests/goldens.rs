@@ -3,6 +3,8 @@
 //! The recordings and the releases are no part of this repository: `GOLDENS` and `KO_DATA_PATH` say where they are.
 //! What counts as equal, and the form of `snapshots/deviations.txt`, is described beside the recordings.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -172,7 +174,10 @@ fn diff(wanted: &Value, found: &Value, path: &str, report: &mut impl FnMut(&str,
             a.iter().zip(b).enumerate().for_each(|(i, (a, b))| diff(a, b, &format!("{path}/{i}"), report));
         }
         _ if wanted == found => {}
-        _ => report(path, format!("{found} instead of {wanted}")),
+        _ => {
+            let short = |value: &Value| value.to_string().chars().take(100).collect::<String>();
+            report(path, format!("{} instead of {}", short(found), short(wanted)));
+        }
     }
 }
 

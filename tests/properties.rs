@@ -1,5 +1,11 @@
 //! Whatever a resource or a manifest says: no panic, and the same plan twice.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a test may panic, and JSON literals read better"
+)]
+
 use std::sync::Arc;
 
 use knative_operator::api::{Component, Status, cluster_profile::ClusterProfile};

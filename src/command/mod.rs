@@ -83,7 +83,7 @@ pub enum CommandError {
         name: String,
         /// Why.
         #[source]
-        cause: PlanError,
+        cause: Box<PlanError>,
     },
 }
 

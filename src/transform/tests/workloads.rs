@@ -106,7 +106,7 @@ fn w39_jobs_are_named_after_the_release_and_matched_by_their_generated_name() {
         "registry": {"override": {"cleanup-serving-/cleanup": "own:1"}},
         "workloads": [{"name": "cleanup-serving-", "nodeSelector": {"a": "b"}, "replicas": 3}],
     });
-    let result = serving(spec.clone(), job.clone());
+    let result = serving(spec, job.clone());
     assert_eq!(result["metadata"]["name"], "cleanup-serving-serving-1.23.0");
     assert_eq!(container(&result)["image"], "own:1");
     assert_eq!(result["spec"]["template"]["spec"]["nodeSelector"], json!({"a": "b"}));
