@@ -18,6 +18,8 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr).init();
     match run(Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             report(error.as_ref());
             let usage = matches!(error.downcast_ref(), Some(CommandError::NotYet));
@@ -31,6 +33,11 @@ fn run(args: Args) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::new(stdout().lock());
     runtime.block_on(command::run(args.command, &mut out, &mut stderr()))?;
     out.flush().context("cannot write the output")
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    io.into_iter().any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 /// Prints an error and all its causes. There is nowhere to report a failure of that.

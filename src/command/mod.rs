@@ -67,17 +67,17 @@ pub enum CommandError {
         field: &'static str,
     },
     /// The resource is malformed.
-    #[error("unusable custom resource")]
-    Component(#[source] ComponentError),
+    #[error(transparent)]
+    Component(ComponentError),
     /// The release may not be installed.
     #[error("version migration is not eligible")]
     Version(#[source] VersionError),
     /// The target is too old.
-    #[error("unsupported target cluster")]
-    Kubernetes(#[source] UnsupportedKubernetes),
+    #[error(transparent)]
+    Kubernetes(UnsupportedKubernetes),
     /// The release cannot be loaded.
-    #[error("cannot load the release")]
-    Manifest(#[source] ManifestError),
+    #[error(transparent)]
+    Manifest(ManifestError),
     /// There is no plan.
     #[error("cannot plan {kind} {name}")]
     Plan {
@@ -87,7 +87,7 @@ pub enum CommandError {
         name: String,
         /// Why.
         #[source]
-        cause: PlanError,
+        cause: Box<PlanError>,
     },
 }
 

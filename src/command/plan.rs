@@ -35,7 +35,7 @@ pub(super) async fn run(
     let plan = plan(&component, &release, &facts).map_err(|cause| CommandError::Plan {
         kind: component.kind.kind(),
         name: format!("{}/{}", component.namespace(), component.name()),
-        cause,
+        cause: Box::new(cause),
     })?;
     for name in &plan.unknown_names {
         writeln!(err, "warning: without effect: {name}").map_err(CommandError::Output)?;

@@ -171,7 +171,7 @@ impl Catalog {
             let mut loaded = Loaded::default();
             for path in paths {
                 match self.bundled(&path).await {
-                    Ok(objects) => loaded.push(path, objects),
+                    Ok(objects) => loaded.push(&path, objects),
                     Err(_) if !common.manifests.is_empty() => {}
                     Err(error) => return Err(error),
                 }
@@ -197,7 +197,7 @@ impl Catalog {
             cause: Box::new(cause),
         })?;
         let mut loaded = Loaded::default();
-        loaded.push(path, objects);
+        loaded.push(&path, objects);
         loaded.not_empty()
     }
 
@@ -264,7 +264,7 @@ impl Catalog {
                 }
             };
             drop(parsed);
-            loaded.push(location, objects);
+            loaded.push(&location, objects);
         }
         loaded.not_empty()
     }
@@ -315,11 +315,11 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn push(&mut self, location: String, objects: Arc<Vec<Object>>) {
+    fn push(&mut self, location: &str, objects: Arc<Vec<Object>>) {
         if !self.path.is_empty() {
             self.path.push(',');
         }
-        self.path += &location;
+        self.path += location;
         self.objects.push(objects);
     }
 

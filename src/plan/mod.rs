@@ -141,7 +141,7 @@ pub enum PlanError {
         key: ObjectKey,
         /// Why.
         #[source]
-        cause: TransformError,
+        cause: Box<TransformError>,
     },
     /// An object has no name, so it could not be found again.
     #[error("an object of kind {kind} has no name")]
@@ -170,7 +170,7 @@ pub fn plan(component: &Component, release: &Release, facts: &Facts) -> Result<P
             let mut object = released.clone();
             for step in transform::steps(component.kind) {
                 step(&context, &mut object)
-                    .map_err(|cause| PlanError::Transform { key: released.key(), cause })?;
+                    .map_err(|cause| PlanError::Transform { key: released.key(), cause: Box::new(cause) })?;
             }
             if object.name().is_empty() {
                 return Err(PlanError::Unnamed { kind: object.group_kind() });

@@ -76,6 +76,7 @@ fn phase_of(object: &Object) -> PhaseName {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "JSON literals read better without a borrow")]
 mod tests {
     use serde_json::json;
 

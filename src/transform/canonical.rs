@@ -115,6 +115,7 @@ fn billionths(number: &str, unit: i128) -> Option<i128> {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "JSON literals read better without a borrow")]
 mod tests {
     use super::*;
 

@@ -145,3 +145,6 @@ pub const fn steps(kind: ComponentKind) -> &'static [Transform] {
         ],
     }
 }
+
+#[cfg(test)]
+mod tests;

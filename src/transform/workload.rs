@@ -93,6 +93,3 @@ fn merge_variables(container: &mut Map<String, Value>, wanted: &[ContainerEnv]) 
         wanted.env_vars.iter().for_each(|variable| pods::set_variable(container, variable));
     }
 }
-
-#[cfg(test)]
-mod tests;
