@@ -27,6 +27,8 @@ use crate::trace::Trace;
 pub const HUB: &str = "https://hub";
 /// Path of the access-provider file.
 pub const PROVIDER_FILE: &str = "/etc/cluster-inventory/config.json";
+/// API group of ClusterProfiles.
+pub const PROFILE_GROUP: &str = "multicluster.x-k8s.io";
 /// Namespace of the ClusterProfiles that [`World::add_spoke`] makes.
 pub const FLEET: &str = "fleet";
 
@@ -111,7 +113,23 @@ impl World {
 
     /// Creates a healthy ClusterProfile that leads to an address.
     pub fn create_profile(&self, name: &str, server: &str) {
-        self.create(&self.hub, profile(name, server, "True"));
+        let profile = profile(name, server, "True");
+        self.create(&self.hub, profile.clone());
+        self.set_profile(&profile);
+    }
+
+    /// Writes the status of an existing ClusterProfile, as its cluster manager does.
+    ///
+    /// # Panics
+    /// When it is not there or the hub refuses the change.
+    #[expect(clippy::panic, reason = "a story whose own steps fail is wrong")]
+    pub fn set_profile(&self, profile: &Value) {
+        let name = profile["metadata"]["name"].as_str().unwrap_or_default();
+        self.trace.note(format_args!("user reports on ClusterProfile {name}"));
+        let write = |object: &mut Value| object["status"] = profile["status"].clone();
+        if let Err(status) = self.hub.server.edit_status(PROFILE_GROUP, "ClusterProfile", FLEET, name, write) {
+            panic!("the hub refuses the status of {name}: {status:?}");
+        }
     }
 
     /// Creates an object as an administrator.

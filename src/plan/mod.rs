@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 
 use order::Collected;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::api::{Component, ConfigName};
 use crate::manifest::{GroupKind, Object, ObjectKey, Release};
@@ -40,8 +39,6 @@ pub struct Facts {
     pub namespaced: BTreeMap<GroupKind, bool>,
     /// `KUBERNETES_MIN_VERSION` of the operator's environment, handed on to the workloads when set.
     pub kubernetes_min_version: Option<String>,
-    /// Live `rules` of aggregated ClusterRoles by name.
-    pub aggregated_rules: BTreeMap<String, Value>,
     /// The live Deployment `pingsource-mt-adapter`, when there is one.
     pub pingsource_adapter: Option<Object>,
 }

@@ -3,16 +3,13 @@
 use super::{Context, TransformError};
 use crate::manifest::Object;
 
-/// Takes over the live rules, so that applying the object does not undo what the controller wrote.
-pub(super) fn keep_aggregated(context: &Context<'_>, object: &mut Object) -> Result<(), TransformError> {
-    if !object.is("rbac.authorization.k8s.io", "ClusterRole") {
-        return Ok(());
-    }
-    let live = context.facts.aggregated_rules.get(object.name()).filter(|rules| !rules.is_null()).cloned();
-    if let (Some(rules), Some(fields)) = (live, object.value_mut().as_object_mut())
+/// Leaves the rules out: server-side apply would own them, and take them back from the controller at each turn.
+pub(super) fn leave_aggregated(_: &Context<'_>, object: &mut Object) -> Result<(), TransformError> {
+    if object.is("rbac.authorization.k8s.io", "ClusterRole")
+        && let Some(fields) = object.value_mut().as_object_mut()
         && fields.get("aggregationRule").is_some_and(|rule| !rule.is_null())
     {
-        fields.insert("rules".into(), rules);
+        fields.remove("rules");
     }
     Ok(())
 }

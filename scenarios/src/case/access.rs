@@ -7,10 +7,8 @@ use crate::issuer::Behaviour;
 use crate::runtime::run;
 use crate::seed::Seed;
 use crate::story::{SERVING, serving};
-use crate::world::{FLEET, Options, PROVIDER_FILE, World, address, profile};
+use crate::world::{Options, PROVIDER_FILE, World, address, profile};
 use serde_json::json;
-
-const PROFILE: (&str, &str, &str, &str) = ("multicluster.x-k8s.io", "ClusterProfile", FLEET, "east");
 
 /// A world with a spoke and a resource for it; the operator is not started.
 fn prepared(seed: u64) -> World {
@@ -40,10 +38,10 @@ fn w01_an_unhealthy_profile_stops_work_and_a_healthy_one_resumes_it() {
         let mut world = prepared(2);
         world.start_operator();
         world.ready(SERVING, "1.23.0").await;
-        world.set_profile(profile("east", &address("east"), "False"));
+        world.set_profile(&profile("east", &address("east"), "False"));
         world.says(SERVING, "TargetClusterResolved", "False", "ClusterProfileNotReady").await;
         assert_eq!(world.condition(SERVING, "InstallSucceeded").0, "True");
-        world.set_profile(profile("east", &address("east"), "True"));
+        world.set_profile(&profile("east", &address("east"), "True"));
         world.ready(SERVING, "1.23.0").await;
     });
 }
@@ -52,10 +50,9 @@ fn w01_an_unhealthy_profile_stops_work_and_a_healthy_one_resumes_it() {
 fn a_profile_that_no_provider_serves_is_named() {
     run(|| async {
         let mut world = prepared(3);
-        world.edit(&world.hub, PROFILE, |_| {});
         let mut other = profile("east", &address("east"), "True");
         other["status"]["accessProviders"][0]["name"] = json!("someone-else");
-        world.set_profile(other);
+        world.set_profile(&other);
         world.start_operator();
         let text = world.says(SERVING, "TargetClusterResolved", "False", "AccessProviderFailed").await;
         assert!(text.contains("someone-else"), "{text}");

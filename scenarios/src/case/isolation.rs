@@ -47,7 +47,7 @@ fn a_spoke_behind_a_new_address_is_found_without_a_restart() {
         let site = world.network.site(&address("east")).expect("added above");
         world.network.detach(&address("east"));
         world.network.attach("https://east-2", site);
-        world.set_profile(crate::world::profile("east", "https://east-2", "True"));
+        world.set_profile(&crate::world::profile("east", "https://east-2", "True"));
         world.set_version(crate::story::SERVING, "1.22.0");
         world.ready(crate::story::SERVING, "1.22.0").await;
     });

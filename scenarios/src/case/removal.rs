@@ -6,7 +6,7 @@ use crate::network::Site;
 use crate::runtime::run;
 use crate::seed::Seed;
 use crate::story::{EVENTING, SERVING, added, eventing, id, inventory, serving};
-use crate::world::{Options, World, address, profile};
+use crate::world::{Options, World, address};
 use serde_json::json;
 
 fn installed(seed: u64) -> World {
@@ -169,7 +169,7 @@ fn a_deleted_profile_leaves_the_spoke_alone() {
         world.says(SERVING, "TargetClusterResolved", "False", "ClusterProfileNotFound").await;
         world.pass(Duration::from_secs(600)).await;
         assert_eq!(inventory(&spoke(&world)), before);
-        world.create(&world.hub, profile("east", &address("east"), "True"));
+        world.create_profile("east", &address("east"));
         world.ready(SERVING, "1.23.0").await;
     });
 }
