@@ -29,6 +29,7 @@ pub mod clock;
 mod controllers;
 mod defaults;
 mod discovery;
+pub mod fault;
 mod hooks;
 mod ids;
 mod kinds;

@@ -1,1 +1,26 @@
-//! Skeleton.
+//! Worlds of fake clusters in which the operator is watched at work.
+//!
+//! A [`world::World`] is one hub, its spokes, the wires between them and the operator, a credential plugin and files,
+//! under one simulated clock and one seed. **The same seed gives the same trace, byte for byte.**
+//!
+//! - [`seed`], [`time`], [`runtime`]: where randomness, dates and threads come from;
+//! - [`network`], [`issuer`], [`files`]: the operator's seams, in process;
+//! - [`world`], [`story`]: setting up, acting, waiting, counting;
+//! - [`trace`], [`meta`]: what happened, and that it happens again;
+//! - [`case`]: the stories, one test each;
+//! - [`demo`]: the main story, for people to watch.
+
+#![forbid(unsafe_code)]
+
+pub mod case;
+pub mod demo;
+pub mod files;
+pub mod issuer;
+pub mod meta;
+pub mod network;
+pub mod runtime;
+pub mod seed;
+pub mod story;
+pub mod time;
+pub mod trace;
+pub mod world;

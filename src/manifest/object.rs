@@ -41,7 +41,7 @@ impl TryFrom<Value> for Object {
             return Err(ObjectError::NotAnObject(found));
         }
         for field in ["apiVersion", "kind"] {
-            if !value[field].as_str().is_some_and(|s| !s.is_empty()) {
+            if value[field].as_str().is_none_or(str::is_empty) {
                 return Err(ObjectError::Missing(field));
             }
         }

@@ -1,11 +1,24 @@
 //! Field ownership: server-side apply, and what every other write does to `metadata.managedFields`.
 //!
 //! Pure functions of (live object, request, merge facts). The rules are those of
-//! `sigs.k8s.io/structured-merge-diff` and KEP-555.
+//! `sigs.k8s.io/structured-merge-diff` and KEP-555. One simplification: an entry recorded for another `apiVersion`
+//! is read as if its fields had the same shape in this one, which holds for custom resources without conversion
+//! and for all built-in kinds but the oldest.
 
-use serde_json::Value;
+mod applied;
+mod compare;
+mod element;
+mod field_set;
+mod managers;
+mod merge;
+mod prune;
+#[cfg(test)]
+mod tests;
+mod update;
 
-use crate::schema::MergeType;
+pub use applied::apply;
+pub use field_set::FieldSet;
+pub use update::track_update;
 
 /// Who writes, and how it is recorded in `metadata.managedFields`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,21 +52,20 @@ pub struct Conflict {
     pub field: String,
 }
 
-/// Applies `applied` on top of `live` (`None`: it does not exist yet) and returns the new object with its
-/// managedFields. `applied` holds no managedFields.
-///
-/// # Errors
-/// See [`ApplyError`].
-pub fn apply(
-    _live: Option<&Value>,
-    applied: &Value,
-    _types: &MergeType,
-    _writer: &Writer,
-    _force: bool,
-) -> Result<Value, ApplyError> {
-    Ok(applied.clone())
+/// The message of the Status that reports `conflicts`. The Status' causes are one for each conflict:
+/// `conflict with {manager}` at `{field}`, reason `FieldManagerConflict`.
+pub fn conflict_message(conflicts: &[Conflict]) -> String {
+    if let [only] = conflicts {
+        return format!("Apply failed with 1 conflict: conflict with {}: {}", only.manager, only.field);
+    }
+    let mut managers: Vec<&str> = conflicts.iter().map(|conflict| conflict.manager.as_str()).collect();
+    managers.sort_unstable();
+    managers.dedup();
+    let mut lines = Vec::with_capacity(managers.len() + conflicts.len());
+    for manager in managers {
+        lines.push(format!("conflicts with {manager}:"));
+        let fields = conflicts.iter().filter(|conflict| conflict.manager == manager);
+        lines.extend(fields.map(|conflict| format!("- {}", conflict.field)));
+    }
+    format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
 }
-
-/// Records a create, update or patch: `new` is the object as it is about to be stored; its managedFields are
-/// rewritten. Fields whose value changed move to `writer`; removed fields leave every entry.
-pub fn track_update(_live: Option<&Value>, _new: &mut Value, _types: &MergeType, _writer: &Writer) {}

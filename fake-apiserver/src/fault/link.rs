@@ -302,7 +302,12 @@ async fn cut_off(response: Response<Body>, after: usize) -> Result<Response<Body
     Ok(Response::from_parts(parts, BodyExt::boxed_unsync(StreamBody::new(frames))))
 }
 
-fn status(code: u16, reason: &str, message: &str, retry_after: Option<u32>) -> Result<Response<Body>, BoxError> {
+fn status(
+    code: u16,
+    reason: &str,
+    message: &str,
+    retry_after: Option<u32>,
+) -> Result<Response<Body>, BoxError> {
     let mut document = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "reason": reason, "code": code,

@@ -7,7 +7,7 @@
 mod link;
 mod rule;
 
-pub use link::{Body, Faulty, FaultLayer, Link};
+pub use link::{Body, FaultLayer, Faulty, Link};
 pub use rule::{Action, Match, Rule, RuleId};
 
 #[cfg(test)]

@@ -14,7 +14,13 @@ use super::*;
 type Seen = Arc<Mutex<Vec<String>>>;
 
 /// A server that notes paths and answers `0123456789`, or a stream that never ends for a watch.
-fn server(seen: &Seen) -> impl Service<Request<()>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + 'static + use<> {
+fn server(
+    seen: &Seen,
+) -> impl Service<Request<()>, Response = Response<Body>, Error = Infallible, Future: Send>
++ Clone
++ Send
++ 'static
++ use<> {
     let seen = seen.clone();
     tower::service_fn(move |request: Request<()>| {
         let seen = seen.clone();
@@ -22,7 +28,9 @@ fn server(seen: &Seen) -> impl Service<Request<()>, Response = Response<Body>, E
             seen.lock().push(request.uri().path().to_owned());
             let body = match request.uri().query() {
                 Some(_) => {
-                    let first = futures::stream::iter([Ok::<_, BoxError>(http_body::Frame::data(Bytes::from("event")))]);
+                    let first = futures::stream::iter([Ok::<_, BoxError>(http_body::Frame::data(
+                        Bytes::from("event"),
+                    ))]);
                     let endless = futures::StreamExt::chain(first, futures::stream::pending());
                     BodyExt::boxed_unsync(StreamBody::new(endless))
                 }
@@ -38,7 +46,8 @@ fn get(path: &str) -> Request<()> {
 }
 
 async fn fetch(link: &Link, seen: &Seen, request: Request<()>) -> Result<(StatusCode, Bytes), String> {
-    let response = link.layer().layer(server(seen)).oneshot(request).await.map_err(|error| error.to_string())?;
+    let response =
+        link.layer().layer(server(seen)).oneshot(request).await.map_err(|error| error.to_string())?;
     let status = response.status();
     let body = response.into_body().collect().await.map_err(|error| error.to_string())?;
     Ok((status, body.to_bytes()))
@@ -61,7 +70,10 @@ async fn every_fault_does_what_it_says_before_or_after_the_effect() {
     assert_eq!(with(Action::LoseResponse).await, (Err("connection reset".into()), 1));
     assert_eq!(with(Action::CutBody { after: 4 }).await, (Err("connection reset".into()), 1));
     let start = Instant::now();
-    assert_eq!(with(Action::Delay(Duration::from_secs(7))).await.0, Ok((StatusCode::OK, Bytes::from("0123456789"))));
+    assert_eq!(
+        with(Action::Delay(Duration::from_secs(7))).await.0,
+        Ok((StatusCode::OK, Bytes::from("0123456789")))
+    );
     assert_eq!(start.elapsed(), Duration::from_secs(7));
     let (answer, arrived) = with(Action::status(429, "TooManyRequests")).await;
     let (code, body) = answer.unwrap();

@@ -1,9 +1,17 @@
 //! The patch types that are pure functions of (object, patch): JSON patch (RFC 6902), merge patch (RFC 7396)
 //! and strategic merge patch.
+//!
+//! What comes out is not decoded, defaulted, pruned or validated: the caller does that, as for any other write.
 
-use serde_json::Value;
+mod json;
+mod merge;
+mod strategic;
+#[cfg(test)]
+mod tests;
 
-use crate::schema::MergeType;
+pub use json::json;
+pub use merge::merge;
+pub use strategic::strategic;
 
 /// Why a patch cannot be applied; the text is the server's message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,25 +22,8 @@ pub enum PatchError {
     /// The patch does not fit the object (422 Invalid).
     #[error("{0}")]
     Unprocessable(String),
-}
-
-/// Applies a JSON patch.
-///
-/// # Errors
-/// See [`PatchError`].
-pub fn json(_object: &Value, _patch: &Value) -> Result<Value, PatchError> {
-    Ok(Value::Null)
-}
-
-/// Applies a merge patch.
-pub fn merge(_object: &Value, _patch: &Value) -> Value {
-    Value::Null
-}
-
-/// Applies a strategic merge patch.
-///
-/// # Errors
-/// See [`PatchError`].
-pub fn strategic(_object: &Value, _patch: &Value, _types: &MergeType) -> Result<Value, PatchError> {
-    Ok(Value::Null)
+    /// A strategic merge patch breaks the rules of its directives or lacks a merge key; the server answers such
+    /// a patch with 500 and no reason.
+    #[error("{0}")]
+    Internal(String),
 }

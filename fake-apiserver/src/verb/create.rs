@@ -33,7 +33,7 @@ pub(crate) fn create(
     };
     metadata.insert("name".into(), json!(call.name));
     admission::lifecycle::check_create(state, call)?;
-    apply_schema(call, &mut object)?;
+    apply_schema(call, &mut object, tracked)?;
     defaults::fill(&call.resource().id, &mut object);
     strategy::prepare_create(state, call, &mut object);
     let rule = validation::name_rule(&call.resource().id);
@@ -41,15 +41,10 @@ pub(crate) fn create(
     if !call.resource().traits.custom {
         errors.extend(validation::finalizer_errors(&object["metadata"]));
     }
-    errors.extend(schema_errors(call, &object));
+    errors.extend(schema_errors(call, &object, None));
     errors.extend(strategy::create_errors(state, call, &object));
     if !errors.is_empty() {
-        let shown = if base.is_empty() || !text_of(&object, "name").starts_with(&base) {
-            call.name.as_str()
-        } else {
-            &call.name
-        };
-        return Err(Status::invalid(&call.resource().kind_name(), shown, &errors));
+        return Err(Status::invalid(&call.resource().kind_name(), &call.name, &errors));
     }
     if !tracked {
         apply::track_update(None, &mut object, &call.version().merge, &call.writer());
@@ -70,8 +65,4 @@ pub(crate) fn create(
     let stored = state.storage.put(&id, &key, object);
     hooks::after_write(state, call, &stored);
     Ok(stored)
-}
-
-fn text_of<'a>(object: &'a Value, field: &str) -> &'a str {
-    object["metadata"][field].as_str().unwrap_or_default()
 }

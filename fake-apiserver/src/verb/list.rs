@@ -139,7 +139,9 @@ fn encode_token(token: &Value) -> String {
 
 fn read_token(text: &str) -> Result<(Option<u64>, String), String> {
     // As lenient as Go's decoder.
-    let config = GeneralPurposeConfig::new().with_decode_padding_mode(base64::engine::DecodePaddingMode::RequireNone).with_decode_allow_trailing_bits(true);
+    let config = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(base64::engine::DecodePaddingMode::RequireNone)
+        .with_decode_allow_trailing_bits(true);
     let decoded = GeneralPurpose::new(&base64::alphabet::URL_SAFE, config)
         .decode(text)
         .map_err(|why| why.to_string())?;

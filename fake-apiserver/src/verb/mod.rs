@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::options::FieldValidation;
 use crate::registry::Registry;
+use crate::schema::FieldError;
 use crate::state::Call;
 use crate::status::{Answer, Status};
 
@@ -151,8 +152,8 @@ pub(crate) fn drop_empty(metadata: &mut Map<String, Value>) {
 }
 
 /// Prunes and defaults a custom resource by its schema and checks it; unknown fields are treated as the request
-/// asks.
-pub(crate) fn apply_schema(call: &mut Call, object: &mut Value) -> Answer<()> {
+/// asks. `keep_nulls` for the result of an apply, where a null that does not belong is an error.
+pub(crate) fn apply_schema(call: &mut Call, object: &mut Value, keep_nulls: bool) -> Answer<()> {
     let served = call.served.clone();
     let Some(schema) = &served.version().schema else { return Ok(()) };
     let unknown = schema.prune(object);
@@ -169,13 +170,26 @@ pub(crate) fn apply_schema(call: &mut Call, object: &mut Value) -> Answer<()> {
             )));
         }
     }
-    schema.default(object);
+    if keep_nulls {
+        schema.default_keeping_nulls(object)
+    } else {
+        schema.default(object)
+    }
     Ok(())
 }
 
-/// What is wrong with a custom resource by its schema.
-pub(crate) fn schema_errors(call: &Call, object: &Value) -> Vec<crate::schema::FieldError> {
-    call.version().schema.as_ref().map(|schema| schema.validate(object)).unwrap_or_default()
+/// What is wrong with a custom resource by its schema; `old` is what it replaces.
+pub(crate) fn schema_errors(call: &mut Call, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let served = call.served.clone();
+    let Some(schema) = &served.version().schema else { return Vec::new() };
+    match old {
+        None => schema.validate(object),
+        Some(old) => {
+            let review = schema.review_update(object, old);
+            call.warnings.extend(review.warnings);
+            review.errors
+        }
+    }
 }
 
 /// `object`, stored in one version, as another version of its kind sees it.

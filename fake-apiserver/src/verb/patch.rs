@@ -83,6 +83,7 @@ pub(crate) fn patch(
 fn refusal(error: PatchError) -> Box<Status> {
     match error {
         PatchError::Malformed(message) => Status::bad_request(message),
+        PatchError::Internal(message) => Status::unexpected(message),
         PatchError::Unprocessable(_) => {
             // The server does not say which operation failed.
             let mut status =
@@ -142,31 +143,7 @@ fn apply_refusal(error: ApplyError) -> Box<Status> {
                     json!({ "reason": "FieldManagerConflict", "message": message, "field": conflict.field })
                 })
                 .collect();
-            Status::apply_conflict(conflict_message(&conflicts), causes)
+            Status::apply_conflict(apply::conflict_message(&conflicts), causes)
         }
     }
-}
-
-/// `Apply failed with 2 conflicts: …`, grouped by manager
-/// (`k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go`).
-fn conflict_message(conflicts: &[apply::Conflict]) -> String {
-    let count = match conflicts.len() {
-        1 => "1 conflict".to_owned(),
-        many => format!("{many} conflicts"),
-    };
-    let mut managers: Vec<&str> = conflicts.iter().map(|conflict| conflict.manager.as_str()).collect();
-    managers.sort_unstable();
-    managers.dedup();
-    if let ([manager], [conflict]) = (managers.as_slice(), conflicts) {
-        return format!("Apply failed with 1 conflict: conflict with {manager}: {}", conflict.field);
-    }
-    let groups: Vec<String> = managers
-        .iter()
-        .map(|manager| {
-            let fields = conflicts.iter().filter(|conflict| conflict.manager == **manager);
-            let list: Vec<String> = fields.map(|conflict| format!("- {}", conflict.field)).collect();
-            format!("conflicts with {manager}:\n{}", list.join("\n"))
-        })
-        .collect();
-    format!("Apply failed with {count}: {}", groups.join("\n"))
 }

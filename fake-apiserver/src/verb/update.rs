@@ -53,7 +53,7 @@ pub(crate) fn update(
     let metadata = metadata_of(call, &mut new)?;
     strategy::place(call, metadata)?;
     check_version(call, live, &new, origin)?;
-    apply_schema(call, &mut new)?;
+    apply_schema(call, &mut new, origin == Origin::Apply)?;
     let old = in_version(&live.value, &call.version().api_version);
     let mut errors = system_field_errors(&old, &new);
     strategy::prepare_update(call, &old, &mut new);
@@ -67,7 +67,7 @@ pub(crate) fn update(
     if !call.resource().traits.custom {
         errors.extend(validation::finalizer_errors(&new["metadata"]));
     }
-    errors.extend(schema_errors(call, &new));
+    errors.extend(schema_errors(call, &new, Some(&old)));
     errors.extend(strategy::update_errors(call, &old, &new));
     if !errors.is_empty() {
         return Err(Status::invalid(&call.resource().kind_name(), &call.name, &errors));

@@ -1,0 +1,101 @@
+//! The credential plugin of a world: issues tokens of the cluster that it is told about.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::SignedDuration;
+use knative_operator::clock::Clock;
+use knative_operator::target::credentials::{CredentialError, Credentials, ExecCredential, ExecRequest};
+use parking_lot::Mutex;
+
+use crate::network::Network;
+use crate::time::SimulatedClock;
+use crate::trace::Trace;
+
+/// How the plugin behaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Behaviour {
+    /// Issues a token with this life.
+    Issue(Duration),
+    /// Issues a token that is accepted for less time than it says.
+    Overstate {
+        /// What it says.
+        said: Duration,
+        /// What is true.
+        real: Duration,
+    },
+    /// Exits with an error.
+    Fail(String),
+    /// Never answers.
+    Hang,
+}
+
+/// The [`Credentials`] of a world.
+#[derive(Clone)]
+pub struct Issuer {
+    network: Network,
+    clock: SimulatedClock,
+    trace: Trace,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    default: Behaviour,
+    by_address: BTreeMap<String, Behaviour>,
+    runs: u64,
+}
+
+impl Issuer {
+    /// A plugin that issues tokens of a quarter of an hour.
+    pub fn new(network: Network, clock: SimulatedClock, trace: Trace) -> Self {
+        let default = Behaviour::Issue(Duration::from_secs(15 * 60));
+        let state = Arc::new(Mutex::new(State { default, by_address: BTreeMap::new(), runs: 0 }));
+        Self { network, clock, trace, state }
+    }
+
+    /// Sets the behaviour for one cluster.
+    pub fn set(&self, address: &str, behaviour: Behaviour) {
+        self.state.lock().by_address.insert(address.into(), behaviour);
+    }
+
+    /// Sets the behaviour for clusters without one of their own.
+    pub fn set_default(&self, behaviour: Behaviour) {
+        self.state.lock().default = behaviour;
+    }
+
+    /// How often the plugin was run.
+    pub fn runs(&self) -> u64 {
+        self.state.lock().runs
+    }
+}
+
+#[async_trait]
+impl Credentials for Issuer {
+    async fn issue(&self, request: &ExecRequest) -> Result<ExecCredential, CredentialError> {
+        let address = request.cluster.as_ref().map(|cluster| cluster.endpoint.server.clone()).unwrap_or_default();
+        let behaviour = {
+            let mut state = self.state.lock();
+            state.runs += 1;
+            state.by_address.get(&address).unwrap_or(&state.default).clone()
+        };
+        self.trace.note(format_args!("plugin for {address}: {behaviour:?}"));
+        let failed = |reason: &str| CredentialError::Failed {
+            provider: request.provider.clone(),
+            profile: request.profile.clone(),
+            reason: reason.into(),
+        };
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let (said, real) = match behaviour {
+            Behaviour::Issue(life) => (life, life),
+            Behaviour::Overstate { said, real } => (said, real),
+            Behaviour::Fail(reason) => return Err(failed(&reason)),
+            Behaviour::Hang => std::future::pending().await,
+        };
+        let site = self.network.site(&address).ok_or_else(|| failed("no such cluster"))?;
+        let token = site.server.tokens().issue("fleet-operator", &["system:masters"], Some(real));
+        let said = SignedDuration::try_from(said).map_err(|_| failed("the life is too long"))?;
+        Ok(ExecCredential { token: token.into(), expires: Some(self.clock.now() + said) })
+    }
+}

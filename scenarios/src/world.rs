@@ -1,0 +1,294 @@
+//! A hub, its spokes, the wires between them and the operator, and the operator itself, under one clock and one seed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fake_apiserver::FakeApiServer;
+use fake_apiserver::fault::Link;
+use knative_operator::clock::Clock;
+use knative_operator::controller::{self, Pacing};
+use knative_operator::manifest::Catalog;
+use knative_operator::reconcile::{Intervals, Reconciler};
+use knative_operator::target::cluster::Cluster;
+use knative_operator::target::resolve::{Limits, Seams, Targets};
+use knative_operator::target::stack;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use crate::files::{Bundle, Files};
+use crate::issuer::Issuer;
+use crate::network::{Network, Site};
+use crate::seed::Seed;
+use crate::time::{BEGINNING, SimulatedClock};
+use crate::trace::Trace;
+
+/// Address of the hub on the world's network.
+pub const HUB: &str = "https://hub";
+/// Path of the access-provider file.
+pub const PROVIDER_FILE: &str = "/etc/cluster-inventory/config.json";
+/// API group of ClusterProfiles.
+pub const PROFILE_GROUP: &str = "multicluster.x-k8s.io";
+/// Namespace of the ClusterProfiles that [`World::add_spoke`] makes.
+pub const FLEET: &str = "fleet";
+
+/// How a world is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Everything random comes from here.
+    pub seed: Seed,
+    /// Release data.
+    pub bundle: Bundle,
+    /// Pace of the operator.
+    pub intervals: Intervals,
+    /// How long a Deployment of the fake takes to roll out.
+    pub rollout: Duration,
+}
+
+impl Options {
+    /// The usual world.
+    pub fn new(seed: Seed) -> Self {
+        let rollout = Duration::from_secs(5);
+        Self { seed, bundle: Bundle::Embedded, intervals: Intervals::default(), rollout }
+    }
+}
+
+/// See the module.
+pub struct World {
+    options: Options,
+    /// Simulated date.
+    pub clock: SimulatedClock,
+    /// What happened.
+    pub trace: Trace,
+    /// The wires.
+    pub network: Network,
+    /// Files and URLs.
+    pub files: Files,
+    /// The credential plugin.
+    pub issuer: Issuer,
+    /// The hub.
+    pub hub: Site,
+    operator: Option<JoinHandle<()>>,
+    starts: u64,
+}
+
+impl World {
+    /// A world with a hub that knows the operator's kinds, without spokes and with the operator not yet started. It
+    /// must be called inside [`crate::runtime::run`].
+    pub fn new(options: Options) -> Self {
+        let clock = SimulatedClock::start();
+        let trace = Trace::new(clock);
+        let network = Network::new(options.seed, trace.clone());
+        let files = Files::new(options.bundle.clone());
+        let issuer = Issuer::new(network.clone(), clock, trace.clone());
+        let hub = site(&options, "hub");
+        network.attach(HUB, hub.clone());
+        let world = Self { options, clock, trace, network, files, issuer, hub, operator: None, starts: 0 };
+        for definition in definitions() {
+            world.create(&world.hub, definition);
+        }
+        world.create_namespace(&world.hub, FLEET);
+        world.files.put(PROVIDER_FILE, provider_file().to_string());
+        world
+    }
+
+    /// Adds a spoke with a healthy ClusterProfile of the same name.
+    pub fn add_spoke(&mut self, name: &str) -> Site {
+        let spoke = self.attach_spoke(name);
+        self.create_profile(name, &address(name));
+        spoke
+    }
+
+    /// Where the catalogue of the bundle begins.
+    pub fn bundle_root(&self) -> String {
+        self.options.bundle.root()
+    }
+
+    /// Puts a fresh, empty cluster behind a spoke's address, without a profile. One that was there is gone.
+    pub fn attach_spoke(&mut self, name: &str) -> Site {
+        let spoke = site(&self.options, name);
+        self.network.attach(&address(name), spoke.clone());
+        spoke
+    }
+
+    /// Creates a healthy ClusterProfile that leads to an address.
+    pub fn create_profile(&self, name: &str, server: &str) {
+        let profile = profile(name, server, "True");
+        self.create(&self.hub, profile.clone());
+        self.set_profile(&profile);
+    }
+
+    /// Writes the status of an existing ClusterProfile, as its cluster manager does.
+    ///
+    /// # Panics
+    /// When it is not there or the hub refuses the change.
+    #[expect(clippy::panic, reason = "a story whose own steps fail is wrong")]
+    pub fn set_profile(&self, profile: &Value) {
+        let name = profile["metadata"]["name"].as_str().unwrap_or_default();
+        self.trace.note(format_args!("user reports on ClusterProfile {name}"));
+        let write = |object: &mut Value| object["status"] = profile["status"].clone();
+        if let Err(status) = self.hub.server.edit_status(PROFILE_GROUP, "ClusterProfile", FLEET, name, write) {
+            panic!("the hub refuses the status of {name}: {status:?}");
+        }
+    }
+
+    /// Creates an object as an administrator.
+    ///
+    /// # Panics
+    /// When the cluster refuses it: the story is wrong then.
+    #[expect(clippy::panic, reason = "a story whose own steps fail is wrong")]
+    pub fn create(&self, site: &Site, object: Value) {
+        let name = format!("{} {}", object["kind"], object["metadata"]["name"]);
+        self.trace.note(format_args!("user creates {name} on {}", site.name));
+        if let Err(status) = site.server.create(object) {
+            panic!("{} refuses {name}: {status:?}", site.name);
+        }
+    }
+
+    /// Creates a namespace unless it exists.
+    pub fn create_namespace(&self, site: &Site, name: &str) {
+        if site.server.get("", "Namespace", "", name).is_none() {
+            self.create(site, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
+        }
+    }
+
+    /// Edits an object as an administrator.
+    ///
+    /// # Panics
+    /// When it is not there or the cluster refuses the change.
+    #[expect(clippy::panic, reason = "a story whose own steps fail is wrong")]
+    pub fn edit(&self, site: &Site, id: (&str, &str, &str, &str), change: impl FnOnce(&mut Value)) {
+        let (group, kind, namespace, name) = id;
+        self.trace.note(format_args!("user edits {kind} {namespace}/{name} on {}", site.name));
+        if let Err(status) = site.server.edit(group, kind, namespace, name, change) {
+            panic!("{} refuses to change {kind} {namespace}/{name}: {status:?}", site.name);
+        }
+    }
+
+    /// Deletes an object as an administrator, in the background.
+    pub fn delete(&self, site: &Site, id: (&str, &str, &str, &str)) {
+        let (group, kind, namespace, name) = id;
+        self.trace.note(format_args!("user deletes {kind} {namespace}/{name} on {}", site.name));
+        drop(site.server.remove(group, kind, namespace, name));
+    }
+
+    /// Starts the operator; a running one is stopped first, as by a crash.
+    pub fn start_operator(&mut self) {
+        self.stop_operator();
+        self.starts += 1;
+        self.trace.note(format_args!("operator starts ({})", self.starts));
+        let token = self.hub.server.tokens().issue("operator", &["system:masters"], None);
+        let transport = self.network.transport_with_token(HUB, &token);
+        let limits = Limits::default();
+        let client = stack::client(transport, None, limits.request);
+        let clock: Arc<dyn Clock> = Arc::new(self.clock);
+        let seams = Seams {
+            hub: Cluster::new("the local cluster", client.clone()),
+            connector: Arc::new(self.network.clone()),
+            credentials: Arc::new(self.issuer.clone()),
+            clock: clock.clone(),
+            source: Arc::new(self.files.clone()),
+        };
+        let targets = Targets::new(seams, Some(PROVIDER_FILE.into()), limits);
+        let catalog = Catalog::new(Arc::new(self.files.clone()), self.options.bundle.root());
+        let intervals = self.options.intervals.clone();
+        let reconciler = Reconciler::new(targets, catalog, clock, intervals, None);
+        let jitter_seed = self.options.seed.number(&format!("operator {}", self.starts));
+        let pacing = Pacing { jitter_seed, ..Pacing::default() };
+        self.operator = Some(tokio::spawn(controller::run(client, Arc::new(reconciler), pacing)));
+    }
+
+    /// Stops the operator where it stands.
+    pub fn stop_operator(&mut self) {
+        if let Some(operator) = self.operator.take() {
+            self.trace.note("operator stops");
+            operator.abort();
+        }
+    }
+
+    /// Lets time pass.
+    pub async fn pass(&self, time: Duration) {
+        sleep(time).await;
+    }
+
+    /// Waits until something holds; returns after how long, or `None` if it did not within `limit`.
+    pub async fn until(&self, limit: Duration, mut holds: impl FnMut(&Self) -> bool) -> Option<Duration> {
+        let start = Instant::now();
+        while start.elapsed() <= limit {
+            if holds(self) {
+                return Some(start.elapsed());
+            }
+            sleep(Duration::from_millis(250)).await;
+        }
+        None
+    }
+
+    /// A custom resource of the operator on the hub.
+    pub fn component(&self, id: (&str, &str, &str)) -> Option<Arc<Value>> {
+        let (kind, namespace, name) = id;
+        self.hub.server.get("operator.knative.dev", kind, namespace, name)
+    }
+
+    /// `(status, reason, message)` of a condition of a custom resource; empty texts when it is not there.
+    pub fn condition(&self, id: (&str, &str, &str), kind: &str) -> (String, String, String) {
+        let component = self.component(id).unwrap_or_default();
+        let conditions = component["status"]["conditions"].as_array();
+        let found = conditions.into_iter().flatten().find(|condition| condition["type"] == kind);
+        let text = |field: &str| found.and_then(|c| c[field].as_str()).unwrap_or_default().to_owned();
+        (text("status"), text("reason"), text("message"))
+    }
+
+    /// Whether a custom resource is Ready for its current generation, with this version.
+    pub fn is_ready(&self, id: (&str, &str, &str), version: &str) -> bool {
+        let Some(component) = self.component(id) else { return false };
+        let status = &component["status"];
+        status["observedGeneration"] == component["metadata"]["generation"]
+            && status["version"] == version
+            && self.condition(id, "Ready").0 == "True"
+    }
+}
+
+/// The address of a spoke.
+pub fn address(spoke: &str) -> String {
+    format!("https://{spoke}")
+}
+
+/// A ClusterProfile whose `ControlPlaneHealthy` is `healthy`.
+pub fn profile(name: &str, server: &str, healthy: &str) -> Value {
+    let time = "2030-01-01T00:00:00Z";
+    let healthy = json!({"type": "ControlPlaneHealthy", "status": healthy, "reason": "Probed", "message": "",
+                         "lastTransitionTime": time});
+    json!({
+        "apiVersion": "multicluster.x-k8s.io/v1alpha1",
+        "kind": "ClusterProfile",
+        "metadata": {"name": name, "namespace": FLEET},
+        "spec": {"clusterManager": {"name": "world"}, "displayName": name},
+        "status": {
+            "conditions": [healthy],
+            "accessProviders": [{"name": "world", "cluster": {"server": server}}],
+        },
+    })
+}
+
+fn provider_file() -> Value {
+    json!({"providers": [{"name": "world", "execConfig": {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "/plugins/world",
+        "provideClusterInfo": true,
+        "interactiveMode": "Never",
+    }}]})
+}
+
+fn site(options: &Options, name: &str) -> Site {
+    let seed = options.seed.number(&format!("cluster {name}"));
+    let server = FakeApiServer::builder().seed(seed).epoch(BEGINNING).deployment_ready_after(options.rollout).build();
+    Site { name: name.into(), server, link: Link::new() }
+}
+
+/// The definitions on every hub: ours, and the ClusterProfile.
+fn definitions() -> Vec<Value> {
+    let mut all: Vec<Value> = knative_operator::api::crd::definitions();
+    let profiles = serde_saphyr::from_str(include_str!("fixtures/clusterprofiles.yaml"));
+    all.push(profiles.expect("the fixture is YAML"));
+    all
+}

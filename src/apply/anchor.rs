@@ -1,0 +1,312 @@
+//! The anchor: a ConfigMap on the spoke that owns all namespaced objects of one custom resource, and says whose it is.
+//!
+//! It is the parent of an ApplySet (KEP-3659), and the record by which two hubs, or a hub and its restored copy, tell
+//! their installations apart.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::inventory::Inventory;
+use crate::api::ComponentKind;
+use crate::manifest::{GroupKind, Object};
+use crate::plan::{ID_LABEL, anchor_name, apply_set_id, label_value};
+use crate::target::cluster::{Cluster, ClusterError};
+use crate::target::mapping::Resource;
+
+/// Annotation with the UID of the hub's `kube-system` namespace.
+pub const HUB: &str = "operator.knative.dev/hub-uid";
+/// Annotation with `namespace/name` of the custom resource on the hub.
+pub const CR: &str = "operator.knative.dev/cr";
+/// Annotation with the UID of the custom resource on the hub.
+pub const CR_UID: &str = "operator.knative.dev/cr-uid";
+/// Annotation that marks a namespace as created by us, with the UID of the custom resource.
+pub const CREATED_FOR: &str = "operator.knative.dev/created-for";
+/// Annotation keys of the ApplySet specification.
+const TOOLING: &str = "applyset.kubernetes.io/tooling";
+const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
+const NAMESPACES: &str = "applyset.kubernetes.io/additional-namespaces";
+
+/// Who we are, on every anchor that is ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// UID of the hub's `kube-system` namespace.
+    pub hub: String,
+    /// Namespace of the custom resource.
+    pub namespace: String,
+    /// Name of the custom resource.
+    pub name: String,
+    /// UID of the custom resource.
+    pub uid: String,
+    /// Kind of the custom resource.
+    pub kind: ComponentKind,
+}
+
+/// An anchor that is ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID, read in this reconcile.
+    pub uid: String,
+}
+
+/// Why the anchor cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum AnchorError {
+    /// A request failed.
+    #[error("failed to ensure anchor ConfigMap")]
+    Cluster(#[from] ClusterError),
+    /// The namespace is being deleted.
+    #[error("namespace {namespace} on {cluster} is terminating; the install goes on when it is gone")]
+    NamespaceTerminating {
+        /// The namespace.
+        namespace: String,
+        /// The cluster.
+        cluster: String,
+    },
+    /// Somebody else owns this installation.
+    #[error(
+        "anchor ConfigMap {namespace}/{name} (uid {uid}) on {cluster} belongs to {owner}; \
+         set annotation operator.knative.dev/adopt: {uid} to take it over"
+    )]
+    OwnedElsewhere {
+        /// Namespace of the anchor.
+        namespace: String,
+        /// Name of the anchor.
+        name: String,
+        /// UID of the anchor, for the annotation.
+        uid: String,
+        /// The cluster.
+        cluster: String,
+        /// Who it says it belongs to.
+        owner: String,
+    },
+}
+
+/// What an existing anchor means for us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is ours.
+    Ours,
+    /// It becomes ours: nobody's so far, or of a predecessor that is gone, or by the user's word.
+    Adopt,
+    /// It belongs to somebody else, described for people.
+    Foreign(String),
+}
+
+/// Judges an existing anchor. `predecessor_lives` says whether a custom resource with a given UID still exists on
+/// this hub; `adopt` is the UID in the custom resource's adopt annotation.
+pub fn judge(
+    anchor: &Object,
+    me: &Identity,
+    predecessor_lives: impl Fn(&str) -> bool,
+    adopt: Option<&str>,
+) -> Verdict {
+    let (hub, uid) = (anchor.annotation(HUB), anchor.annotation(CR_UID));
+    let (Some(hub), Some(uid)) = (hub, uid) else { return Verdict::Adopt };
+    if hub == me.hub && uid == me.uid {
+        return Verdict::Ours;
+    }
+    if adopt.is_some_and(|adopt| adopt == anchor.uid()) || (hub == me.hub && !predecessor_lives(uid)) {
+        return Verdict::Adopt;
+    }
+    let cr = anchor.annotation(CR).unwrap_or("an unnamed custom resource");
+    let place = if hub == me.hub { "of this hub".to_owned() } else { format!("of hub {hub}") };
+    Verdict::Foreign(format!("{} {cr} {place}", me.kind))
+}
+
+/// Whom an existing namespace belongs to is left alone; an absent one is created with these.
+#[derive(Clone, Debug, Default)]
+pub struct NamespaceMetadata {
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Makes sure that the namespace exists and is not going away.
+///
+/// # Errors
+/// [`AnchorError`].
+pub async fn ensure_namespace(
+    cluster: &Cluster,
+    namespace: &str,
+    me: &Identity,
+    metadata: &NamespaceMetadata,
+) -> Result<(), AnchorError> {
+    let terminating = || AnchorError::NamespaceTerminating {
+        namespace: namespace.into(),
+        cluster: cluster.name().into(),
+    };
+    let resource = cluster.resource("v1", "Namespace").await?;
+    if let Some(live) = cluster.get(&resource, "", namespace).await? {
+        let phase = &live.value()["status"]["phase"];
+        let going = phase == "Terminating" || live.value()["metadata"]["deletionTimestamp"].is_string();
+        return if going { Err(terminating()) } else { Ok(()) };
+    }
+    let mut labels = metadata.labels.clone();
+    labels.insert("app.kubernetes.io/managed-by".into(), "knative-operator".into());
+    let mut annotations = metadata.annotations.clone();
+    annotations.insert(CREATED_FOR.into(), me.uid.clone());
+    let object = typed("Namespace", json!({"name": namespace, "labels": labels, "annotations": annotations}));
+    match cluster.create(&object).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.failure.is_already_exists() => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes sure that the anchor exists, is ours and lists what `inventory` holds. Writes only what differs.
+///
+/// # Errors
+/// [`AnchorError`].
+pub async fn ensure_anchor(
+    cluster: &Cluster,
+    namespace: &str,
+    me: &Identity,
+    inventory: &Inventory,
+    predecessor_lives: impl Fn(&str) -> bool,
+    adopt: Option<&str>,
+) -> Result<Anchor, AnchorError> {
+    let name = anchor_name(me.kind, &me.name);
+    let desired = desired_anchor(namespace, &name, me, inventory);
+    let resource = cluster.resource("v1", "ConfigMap").await?;
+    let found = match cluster.get(&resource, namespace, &name).await? {
+        Some(found) => found,
+        None => match cluster.create(&desired).await {
+            Ok(created) => created,
+            Err(error) if error.failure.is_already_exists() => {
+                cluster.get(&resource, namespace, &name).await?.ok_or(error)?
+            }
+            Err(error) => return Err(error.into()),
+        },
+    };
+    if let Verdict::Foreign(owner) = judge(&found, me, predecessor_lives, adopt) {
+        let (uid, cluster) = (found.uid().into(), cluster.name().into());
+        return Err(AnchorError::OwnedElsewhere { namespace: namespace.into(), name, uid, cluster, owner });
+    }
+    if !has_metadata_of(&found, &desired) {
+        repair(cluster, &resource, &found, &desired).await?;
+    }
+    Ok(Anchor { namespace: namespace.into(), name, uid: found.uid().into() })
+}
+
+/// The anchor if it exists and is ours, without touching anything.
+///
+/// # Errors
+/// [`AnchorError`], also when it belongs to somebody else.
+pub async fn find_anchor(
+    cluster: &Cluster,
+    namespace: &str,
+    me: &Identity,
+    predecessor_lives: impl Fn(&str) -> bool,
+    adopt: Option<&str>,
+) -> Result<Option<Anchor>, AnchorError> {
+    let name = anchor_name(me.kind, &me.name);
+    let resource = cluster.resource("v1", "ConfigMap").await?;
+    let Some(found) = cluster.get(&resource, namespace, &name).await? else { return Ok(None) };
+    match judge(&found, me, predecessor_lives, adopt) {
+        Verdict::Foreign(owner) => {
+            let (uid, cluster) = (found.uid().into(), cluster.name().into());
+            Err(AnchorError::OwnedElsewhere { namespace: namespace.into(), name, uid, cluster, owner })
+        }
+        _ => Ok(Some(Anchor { namespace: namespace.into(), name, uid: found.uid().into() })),
+    }
+}
+
+/// A merge patch of metadata, tied to the object that was judged.
+async fn repair(
+    cluster: &Cluster,
+    resource: &Resource,
+    found: &Object,
+    desired: &Object,
+) -> Result<(), ClusterError> {
+    let metadata = &desired.value()["metadata"];
+    let patch = json!({"metadata": {
+        "uid": found.uid(),
+        "labels": metadata["labels"],
+        "annotations": metadata["annotations"],
+    }});
+    cluster.merge_patch(resource, (found.namespace(), found.name()), "", &patch).await.map(drop)
+}
+
+fn has_metadata_of(live: &Object, desired: &Object) -> bool {
+    ["labels", "annotations"].iter().all(|field| {
+        let (live, desired) = (&live.value()["metadata"][field], &desired.value()["metadata"][field]);
+        desired.as_object().is_none_or(|desired| desired.iter().all(|(key, value)| live[key] == *value))
+    })
+}
+
+fn desired_anchor(namespace: &str, name: &str, me: &Identity, inventory: &Inventory) -> Object {
+    typed(
+        "ConfigMap",
+        json!({
+            "name": name,
+            "namespace": namespace,
+            "labels": {
+                "app.kubernetes.io/managed-by": "knative-operator",
+                "operator.knative.dev/cr-name": label_value(&me.name),
+                (ID_LABEL): apply_set_id(&GroupKind::new("", "ConfigMap"), namespace, name),
+            },
+            "annotations": {
+                "operator.knative.dev/anchor": "true",
+                "operator.knative.dev/protected": "true",
+                "operator.knative.dev/description": "Owner of everything that knative-operator installed here for one \
+                    custom resource on its hub. Deleting it makes the garbage collector delete all of that; to \
+                    uninstall, delete the custom resource on the hub instead.",
+                (HUB): me.hub,
+                (CR): format!("{}/{}", me.namespace, me.name),
+                (CR_UID): me.uid,
+                (TOOLING): concat!("knative-operator/v", env!("CARGO_PKG_VERSION")),
+                (GROUP_KINDS): inventory.group_kinds(),
+                (NAMESPACES): inventory.additional_namespaces(namespace),
+            },
+        }),
+    )
+}
+
+fn typed(kind: &str, metadata: Value) -> Object {
+    Object::try_from(json!({"apiVersion": "v1", "kind": kind, "metadata": metadata}))
+        .expect("apiVersion, kind and metadata are given")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn me() -> Identity {
+        let [hub, namespace, name, uid] = ["hub-1", "ns", "cr", "uid-1"].map(str::to_owned);
+        Identity { hub, namespace, name, uid, kind: ComponentKind::Serving }
+    }
+
+    fn anchor_of(who: &Identity) -> Object {
+        let mut anchor = desired_anchor("ns", "x", who, &Inventory::default());
+        anchor.metadata_mut().insert("uid".into(), json!("anchor-uid"));
+        anchor
+    }
+
+    #[test]
+    fn an_anchor_without_identity_is_adopted() {
+        let bare = typed("ConfigMap", json!({"name": "x"}));
+        assert_eq!(judge(&bare, &me(), |_| true, None), Verdict::Adopt);
+    }
+
+    #[test]
+    fn an_anchor_of_a_predecessor_that_is_gone_is_adopted_and_of_one_that_lives_is_not() {
+        let anchor = anchor_of(&Identity { uid: "uid-0".into(), ..me() });
+        assert_eq!(judge(&anchor, &me(), |_| false, None), Verdict::Adopt);
+        assert!(matches!(judge(&anchor, &me(), |uid| uid == "uid-0", None), Verdict::Foreign(_)));
+    }
+
+    #[test]
+    fn an_anchor_of_another_hub_is_refused_unless_the_user_names_it() {
+        let anchor = anchor_of(&Identity { hub: "hub-2".into(), ..me() });
+        let refused = Verdict::Foreign("KnativeServing ns/cr of hub hub-2".into());
+        assert_eq!(judge(&anchor, &me(), |_| false, None), refused);
+        assert_eq!(judge(&anchor, &me(), |_| false, Some("another")), refused);
+        assert_eq!(judge(&anchor, &me(), |_| false, Some("anchor-uid")), Verdict::Adopt);
+    }
+}

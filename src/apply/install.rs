@@ -1,0 +1,268 @@
+//! Applies the phases of a plan: what differs, in order, concurrently inside a phase.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::StreamExt;
+
+use super::inventory::{Inventory, JobRecord};
+use super::observe::Observed;
+use super::ready::{Readiness, job_finished, readiness};
+use super::shape::{Fingerprint, fingerprint, is_as_desired, owned_fields};
+use crate::manifest::{GroupKind, Object, ObjectKey};
+use crate::plan::{Phase, PhaseName};
+use crate::target::cluster::{Cluster, ClusterError, FIELD_MANAGER, Failure, Propagation};
+
+/// Applies at a time, for one custom resource (the cluster has a bound of its own over all of them).
+const APPLIES_IN_FLIGHT: usize = 16;
+
+/// What the last apply of each object left behind, so that an unchanged object can be told from its metadata. It
+/// may be lost at any time; then the objects are read once in full.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    objects: BTreeMap<ObjectKey, Remembered>,
+}
+
+#[derive(Clone, Debug)]
+struct Remembered {
+    uid: String,
+    desired: Fingerprint,
+    owned: Fingerprint,
+}
+
+impl Memory {
+    /// Whether this very object was applied before.
+    pub fn knows(&self, live: &Object) -> bool {
+        self.objects.get(&live.key()).is_some_and(|known| known.uid == live.uid())
+    }
+
+    /// Whether the object is as it was when `desired` was last applied to it.
+    fn unchanged(&self, desired: Fingerprint, live: &Object) -> bool {
+        let Some(known) = self.objects.get(&live.key()) else { return false };
+        let owned = owned_fields(live, FIELD_MANAGER).map(fingerprint);
+        known.uid == live.uid() && known.desired == desired && owned == Some(known.owned)
+    }
+
+    /// A definition counts as known only once it is established, so that its status is read until then.
+    fn remember(&mut self, desired: Fingerprint, live: &Object) {
+        if live.kind() == "CustomResourceDefinition" && !is_established(live) {
+            return;
+        }
+        if let Some(owned) = owned_fields(live, FIELD_MANAGER).map(fingerprint) {
+            self.objects.insert(live.key(), Remembered { uid: live.uid().into(), desired, owned });
+        }
+    }
+
+    /// Drops everything about objects that are not wanted any more.
+    fn retain(&mut self, wanted: &BTreeSet<ObjectKey>) {
+        self.objects.retain(|key, _| wanted.contains(key));
+    }
+}
+
+/// What an install pass did and found.
+#[derive(Debug, Default)]
+pub struct Installation {
+    /// Objects that were written.
+    pub written: Vec<ObjectKey>,
+    /// Objects that the cluster refused, each with its error.
+    pub rejected: Vec<(ObjectKey, ClusterError)>,
+    /// Workloads that have not rolled out, with why, in the order of the plan.
+    pub unready: Vec<(ObjectKey, String)>,
+    /// Objects of kinds whose definitions are not established yet.
+    pub deferred: Vec<ObjectKey>,
+    /// Phases held back by a gate.
+    pub held: Vec<PhaseName>,
+}
+
+impl Installation {
+    /// Whether everything is applied and rolled out.
+    pub fn is_complete(&self) -> bool {
+        self.rejected.is_empty() && self.unready.is_empty() && self.deferred.is_empty() && self.held.is_empty()
+    }
+}
+
+/// A phase that must wait for a workload.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    /// The phase.
+    pub phase: PhaseName,
+    /// The workload that must have rolled out.
+    pub workload: ObjectKey,
+}
+
+/// Applies what differs. An object that the cluster refuses for what it is does not stop the others.
+///
+/// # Errors
+/// The first failure that concerns the cluster rather than one object.
+pub async fn install(
+    cluster: &Cluster,
+    phases: &[Phase],
+    gates: &[Gate],
+    observed: &Observed,
+    inventory: &mut Inventory,
+    memory: &mut Memory,
+) -> Result<Installation, ClusterError> {
+    let wanted: BTreeSet<_> = phases.iter().flat_map(|p| &p.objects).map(Object::key).collect();
+    memory.retain(&wanted);
+    let mut live = observed.objects.clone();
+    let mut report = Installation::default();
+    for phase in phases {
+        let held = gates.iter().any(|gate| {
+            gate.phase == phase.name && live.get(&gate.workload).is_none_or(|w| readiness(w) != Readiness::Ready)
+        });
+        if held && !phase.objects.is_empty() {
+            report.held.push(phase.name);
+            continue;
+        }
+        let pending = pending_kinds(phases, &live);
+        let mut due = Vec::new();
+        for object in &phase.objects {
+            let key = object.key();
+            if pending.contains(&key.kind) {
+                report.deferred.push(key);
+            } else if needs_apply(cluster, object, live.get(&key), inventory, memory).await? {
+                due.push(object);
+            }
+        }
+        let applies = due.into_iter().map(|object| async move { (object, cluster.apply(object).await) });
+        let mut applies = futures::stream::iter(applies.collect::<Vec<_>>()).buffered(APPLIES_IN_FLIGHT);
+        while let Some((object, outcome)) = applies.next().await {
+            match outcome {
+                Ok(stored) => {
+                    memory.remember(fingerprint(object.value()), &stored);
+                    report.written.push(object.key());
+                    live.insert(object.key(), stored);
+                }
+                Err(error) if error.failure.is_rejection() => report.rejected.push((object.key(), error)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    let objects = phases.iter().flat_map(|phase| &phase.objects);
+    report.unready = objects.filter_map(|object| unready(&object.key(), &live)).collect();
+    record_jobs(phases, &live, inventory);
+    Ok(report)
+}
+
+/// Whether the object must be sent. What is found in shape without being remembered is remembered now.
+async fn needs_apply(
+    cluster: &Cluster,
+    desired: &Object,
+    live: Option<&Object>,
+    inventory: &Inventory,
+    memory: &mut Memory,
+) -> Result<bool, ClusterError> {
+    if desired.is("batch", "Job") {
+        return job_needs_apply(cluster, desired, live, inventory).await;
+    }
+    let Some(live) = live else { return Ok(true) };
+    let digest = fingerprint(desired.value());
+    if memory.unchanged(digest, live) {
+        return Ok(false);
+    }
+    let in_shape = is_as_desired(desired, live, FIELD_MANAGER);
+    if in_shape {
+        memory.remember(digest, live);
+    }
+    Ok(!in_shape)
+}
+
+/// A Job runs once for each content: it is created when its content has not run yet, and replaced, never updated,
+/// when it changes, because its template is immutable.
+async fn job_needs_apply(
+    cluster: &Cluster,
+    desired: &Object,
+    live: Option<&Object>,
+    inventory: &Inventory,
+) -> Result<bool, ClusterError> {
+    let record = inventory.jobs.get(&job_name(desired));
+    let same = record.is_some_and(|record| record.content == job_content(desired));
+    match live {
+        None => Ok(!(same && record.is_some_and(|record| record.finished))),
+        Some(_) if same => Ok(false),
+        Some(live) => {
+            let resource = cluster.resource(desired.api_version(), "Job").await?;
+            cluster.delete(&resource, &live.key(), live.uid(), Propagation::Background).await?;
+            Ok(true)
+        }
+    }
+}
+
+fn record_jobs(phases: &[Phase], live: &BTreeMap<ObjectKey, Object>, inventory: &mut Inventory) {
+    let jobs: Vec<_> = phases.iter().flat_map(|p| &p.objects).filter(|o| o.is("batch", "Job")).collect();
+    let wanted: BTreeSet<_> = jobs.iter().map(|job| job_name(job)).collect();
+    inventory.jobs.retain(|name, _| wanted.contains(name));
+    for job in jobs {
+        let content = job_content(job);
+        if let Some(found) = live.get(&job.key()) {
+            let finished = job_finished(found) == Some(true);
+            inventory.jobs.insert(job_name(job), JobRecord { content, finished });
+        }
+    }
+}
+
+fn job_name(job: &Object) -> String {
+    format!("{}/{}", job.namespace(), job.name())
+}
+
+/// Digest of what makes the Job run, which its owner is not part of.
+fn job_content(job: &Object) -> String {
+    fingerprint(&job.value()["spec"])[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unready(key: &ObjectKey, live: &BTreeMap<ObjectKey, Object>) -> Option<(ObjectKey, String)> {
+    let workload = super::ready::is_workload(&key.kind.group, &key.kind.kind) && key.kind.kind != "Job";
+    if !workload {
+        return None;
+    }
+    let why = match live.get(key).map(readiness) {
+        Some(Readiness::Ready) => return None,
+        Some(Readiness::Waiting(why) | Readiness::Failed(why)) => why,
+        None => "missing".into(),
+    };
+    Some((key.clone(), why))
+}
+
+/// Kinds that the plan defines and the cluster does not serve yet.
+fn pending_kinds(phases: &[Phase], live: &BTreeMap<ObjectKey, Object>) -> BTreeSet<GroupKind> {
+    let definitions = phases.iter().filter(|phase| phase.name == PhaseName::Definitions).flat_map(|p| &p.objects);
+    let pending = definitions.filter(|d| d.kind() == "CustomResourceDefinition").filter(|definition| {
+        // A list of metadata says nothing about conditions; what was there before this pass is established.
+        live.get(&definition.key()).is_none_or(|live| live.value()["spec"].is_object() && !is_established(live))
+    });
+    let names = pending.map(|definition| {
+        let spec = &definition.value()["spec"];
+        GroupKind::new(spec["group"].as_str().unwrap_or_default(), spec["names"]["kind"].as_str().unwrap_or_default())
+    });
+    names.collect()
+}
+
+fn is_established(definition: &Object) -> bool {
+    let conditions = definition.value()["status"]["conditions"].as_array();
+    conditions.into_iter().flatten().any(|c| c["type"] == "Established" && c["status"] == "True")
+}
+
+/// Deletes members that are not wanted any more. Returns what is still there, with why if the cluster refused.
+///
+/// # Errors
+/// The first failure that concerns the cluster rather than one object.
+pub async fn prune(
+    cluster: &Cluster,
+    obsolete: &BTreeMap<ObjectKey, String>,
+    observed: &Observed,
+) -> Result<Vec<(ObjectKey, Option<ClusterError>)>, ClusterError> {
+    let mut left = Vec::new();
+    for (key, api_version) in obsolete.iter().rev() {
+        let Some(live) = observed.objects.get(key) else { continue };
+        let resource = match cluster.resource(api_version, &key.kind.kind).await {
+            Ok(resource) => resource,
+            Err(error) if matches!(error.failure, Failure::NoMatch { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        match cluster.delete(&resource, key, live.uid(), Propagation::Background).await {
+            Ok(()) => left.push((key.clone(), None)),
+            Err(error) if error.failure.is_rejection() => left.push((key.clone(), Some(error))),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(left)
+}

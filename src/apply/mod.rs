@@ -1,0 +1,19 @@
+//! Carries out a plan on a cluster, and takes it back.
+//!
+//! - [`anchor`]: who owns what on a spoke;
+//! - [`inventory`]: what is installed, as identities, written before it is;
+//! - [`shape`]: whether a live object is as desired (pure);
+//! - [`ready`]: whether a workload has rolled out (pure);
+//! - [`observe`]: one list per kind;
+//! - [`install`]: phases, then prune;
+//! - [`uninstall`]: the way back.
+//!
+//! Nothing here knows about Knative or about conditions.
+
+pub mod anchor;
+pub mod install;
+pub mod inventory;
+pub mod observe;
+pub mod ready;
+pub mod shape;
+pub mod uninstall;

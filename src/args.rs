@@ -1,0 +1,111 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
+
+use crate::run::RunArgs;
+
+/// Installs, upgrades and removes Knative on a fleet of clusters from one hub.
+#[derive(Debug, Parser)]
+#[command(name = "knative-operator", version, arg_required_else_help = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the operator.
+    Run(RunArgs),
+    /// Print what a custom resource would apply; needs no cluster.
+    Plan(PlanArgs),
+    /// Print the CustomResourceDefinitions.
+    Crds,
+    /// Print the permissions the operator needs.
+    Rbac {
+        /// Those on the clusters it installs to.
+        #[arg(long)]
+        spoke: bool,
+    },
+    /// Show the fleet as a table.
+    Status,
+    /// Print every image a custom resource would run.
+    Images {
+        /// File with the custom resource; `-` is standard input.
+        #[arg(short, long)]
+        file: PathBuf,
+    },
+    /// Look after the releases in the data root.
+    #[command(subcommand)]
+    Bundles(BundlesCommand),
+}
+
+/// Arguments of `plan`.
+#[derive(Debug, Arguments)]
+pub struct PlanArgs {
+    /// File with one custom resource; `-` is standard input.
+    #[arg(short, long)]
+    pub file: PathBuf,
+    /// How to print the plan.
+    #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
+    pub output: Output,
+    /// UID of the custom resource.
+    #[arg(long)]
+    pub uid: Option<String>,
+    /// UID of the anchor on the target cluster, which owns the objects of a remote custom resource.
+    #[arg(long, default_value = UNKNOWN_UID)]
+    pub anchor_uid: String,
+    /// Version of the target cluster, checked against the oldest that is supported.
+    #[arg(long)]
+    pub kubernetes_version: Option<String>,
+    /// Directory with the releases; the built-in bundle when it is not set.
+    #[arg(long, env = "KO_DATA_PATH")]
+    pub data_path: Option<String>,
+    /// Oldest supported Kubernetes, handed on to the workloads.
+    #[arg(long, env = "KUBERNETES_MIN_VERSION")]
+    pub kubernetes_min_version: Option<String>,
+}
+
+/// Stands for a UID that only a cluster could know.
+pub const UNKNOWN_UID: &str = "00000000-0000-0000-0000-000000000000";
+
+/// How to print a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// A stream of YAML documents, in the order they are applied.
+    Yaml,
+    /// One JSON object with the version and the phases.
+    Json,
+    /// A table.
+    Summary,
+}
+
+/// What to do with bundles.
+#[derive(Debug, Subcommand)]
+pub enum BundlesCommand {
+    /// List the releases.
+    List {
+        /// Directory with the releases; the built-in bundle when it is not set.
+        #[arg(long, env = "KO_DATA_PATH")]
+        data_path: Option<String>,
+    },
+    /// Download releases.
+    Fetch,
+    /// Check the releases that are there.
+    Verify,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,128 @@
+//! The subcommands. They write to what they are given and return errors; printing is for `main`.
+
+mod bundles;
+mod plan;
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::api::{ComponentError, crd};
+use crate::args::{BundlesCommand, Command};
+use crate::manifest::directory::Directory;
+use crate::manifest::embedded::Embedded;
+use crate::manifest::{Catalog, ManifestError, ParseError, version::VersionError};
+use crate::plan::{PlanError, UnsupportedKubernetes};
+use crate::run::{self, RunError};
+use crate::source::Source;
+
+/// Why a subcommand failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// The operator cannot start.
+    #[error("cannot run")]
+    Run(#[source] RunError),
+    /// There is no such subcommand yet.
+    #[error("not yet")]
+    NotYet,
+    /// The output went nowhere.
+    #[error("cannot write the output")]
+    Output(#[source] io::Error),
+    /// YAML cannot be printed.
+    #[error("cannot print YAML")]
+    Yaml(#[source] serde_saphyr::ser_error::Error),
+    /// The file cannot be read.
+    #[error("cannot read {file}")]
+    Unreadable {
+        /// The file as given.
+        file: String,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// The file is not YAML.
+    #[error("cannot parse {file}")]
+    Malformed {
+        /// The file as given.
+        file: String,
+        /// Why.
+        #[source]
+        cause: ParseError,
+    },
+    /// The file holds no or several resources.
+    #[error("{file} holds {count} documents instead of one custom resource")]
+    NotOne {
+        /// The file as given.
+        file: String,
+        /// How many.
+        count: usize,
+    },
+    /// The resource lacks name or namespace.
+    #[error("{kind} without metadata.{field}")]
+    Anonymous {
+        /// Its kind.
+        kind: &'static str,
+        /// What is missing.
+        field: &'static str,
+    },
+    /// The resource is malformed.
+    #[error(transparent)]
+    Component(ComponentError),
+    /// The release may not be installed.
+    #[error("version migration is not eligible")]
+    Version(#[source] VersionError),
+    /// The target is too old.
+    #[error(transparent)]
+    Kubernetes(UnsupportedKubernetes),
+    /// The release cannot be loaded.
+    #[error(transparent)]
+    Manifest(ManifestError),
+    /// There is no plan.
+    #[error("cannot plan {kind} {name}")]
+    Plan {
+        /// Kind of the resource.
+        kind: &'static str,
+        /// `namespace/name`.
+        name: String,
+        /// Why.
+        #[source]
+        cause: Box<PlanError>,
+    },
+}
+
+/// Runs a subcommand. Warnings go to `err`.
+///
+/// # Errors
+/// [`CommandError`]; [`CommandError::NotYet`] counts as wrong usage.
+pub async fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), CommandError> {
+    match command {
+        Command::Plan(args) => plan::run(&args, out, err).await,
+        Command::Crds => print_yaml(out, &crd::definitions()),
+        Command::Bundles(BundlesCommand::List { data_path }) => bundles::list(&catalog(data_path), out).await,
+        Command::Run(args) => run::run(args).await.map_err(CommandError::Run),
+        Command::Rbac { .. }
+        | Command::Status
+        | Command::Images { .. }
+        | Command::Bundles(BundlesCommand::Fetch | BundlesCommand::Verify) => Err(CommandError::NotYet),
+    }
+}
+
+/// The catalog of a data root, or of the built-in bundle.
+fn catalog(data_path: Option<String>) -> Catalog {
+    let data_path = data_path.filter(|path| !path.is_empty());
+    let source: Arc<dyn Source> = if data_path.is_some() { Arc::new(Directory) } else { Arc::new(Embedded) };
+    Catalog::new(source, data_path.unwrap_or_default())
+}
+
+/// Prints documents as a YAML stream.
+fn print_yaml<'a>(
+    out: &mut dyn Write,
+    documents: impl IntoIterator<Item = &'a Value>,
+) -> Result<(), CommandError> {
+    for document in documents {
+        let text = serde_saphyr::to_string(document).map_err(CommandError::Yaml)?;
+        write!(out, "---\n{text}").map_err(CommandError::Output)?;
+    }
+    Ok(())
+}

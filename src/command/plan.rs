@@ -1,0 +1,108 @@
+//! `plan`: what a custom resource would apply, without any cluster.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+
+use super::{CommandError, catalog, print_yaml};
+use crate::api::Component;
+use crate::args::{Output, PlanArgs, UNKNOWN_UID};
+use crate::manifest::{Object, parse, version};
+use crate::plan::{
+    Facts, MINIMUM_KUBERNETES, Owner, Plan, apply_set_id, check_kubernetes, plan, target_namespace,
+};
+
+/// Reads the resource, plans it and prints the plan; what has no effect is said on `err`.
+pub(super) async fn run(
+    args: &PlanArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(), CommandError> {
+    let mut component = read(args)?;
+    if let Some(uid) = &args.uid {
+        component.meta.uid = Some(uid.clone());
+    }
+    component.meta.uid.get_or_insert_with(|| UNKNOWN_UID.into());
+    let minimum = args.kubernetes_min_version.as_deref().filter(|minimum| !minimum.is_empty());
+    if let Some(found) = &args.kubernetes_version {
+        check_kubernetes(found, minimum.unwrap_or(MINIMUM_KUBERNETES)).map_err(CommandError::Kubernetes)?;
+    }
+    let catalog = catalog(args.data_path.clone());
+    let target = catalog.target_version(&component).await.map_err(CommandError::Manifest)?;
+    version::check_migration(component.kind, &target, component.status.version.as_deref())
+        .map_err(CommandError::Version)?;
+    let release = catalog.release(&component).await.map_err(CommandError::Manifest)?;
+    let facts = facts(&component, &args.anchor_uid, minimum);
+    let plan = plan(&component, &release, &facts).map_err(|cause| CommandError::Plan {
+        kind: component.kind.kind(),
+        name: format!("{}/{}", component.namespace(), component.name()),
+        cause: Box::new(cause),
+    })?;
+    for name in &plan.unknown_names {
+        writeln!(err, "warning: without effect: {name}").map_err(CommandError::Output)?;
+    }
+    print(&plan, args.output, out)
+}
+
+fn read(args: &PlanArgs) -> Result<Component, CommandError> {
+    let file = args.file.display().to_string();
+    let bytes = match file.as_str() {
+        "-" => {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        }
+        _ => std::fs::read(&args.file),
+    };
+    let bytes = bytes.map_err(|cause| CommandError::Unreadable { file: file.clone(), cause })?;
+    let documents = parse::parse_documents(&bytes)
+        .map_err(|cause| CommandError::Malformed { file: file.clone(), cause })?;
+    let [document] = documents.as_slice() else {
+        return Err(CommandError::NotOne { file, count: documents.len() });
+    };
+    let component = Component::from_value(document).map_err(CommandError::Component)?;
+    for (field, value) in [("name", component.name()), ("namespace", component.namespace())] {
+        if value.is_empty() {
+            return Err(CommandError::Anonymous { kind: component.kind.kind(), field });
+        }
+    }
+    Ok(component)
+}
+
+/// The facts that hold without a cluster.
+fn facts(component: &Component, anchor_uid: &str, minimum: Option<&str>) -> Facts {
+    let owner = match component.is_remote() {
+        true => Owner::anchor(component, anchor_uid),
+        false => Owner::component(component),
+    };
+    let namespace = target_namespace(component);
+    Facts {
+        namespace: namespace.into(),
+        apply_set: Some(apply_set_id(&owner.group_kind(), namespace, &owner.name)),
+        owner: Some(owner),
+        kubernetes_min_version: minimum.map(Into::into),
+        ..Facts::default()
+    }
+}
+
+fn print(plan: &Plan, output: Output, out: &mut dyn Write) -> Result<(), CommandError> {
+    match output {
+        Output::Json => {
+            serde_json::to_writer(&mut *out, plan).map_err(|error| CommandError::Output(error.into()))?;
+            writeln!(out).map_err(CommandError::Output)
+        }
+        Output::Yaml => print_yaml(out, plan.objects().map(Object::value)),
+        Output::Summary => summary(plan, out).map_err(CommandError::Output),
+    }
+}
+
+fn summary(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "version {}, {} objects", plan.target_version, plan.objects().count())?;
+    for phase in &plan.phases {
+        let mut kinds = BTreeMap::<String, usize>::new();
+        for object in &phase.objects {
+            *kinds.entry(object.group_kind().to_string()).or_default() += 1;
+        }
+        let listed: Vec<_> = kinds.into_iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        writeln!(out, "{:<22}{:>4}  {}", phase.name.as_str(), phase.objects.len(), listed.join(", "))?;
+    }
+    Ok(())
+}

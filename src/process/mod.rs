@@ -1,0 +1,6 @@
+//! The seams in production: sockets, processes, files.
+//!
+//! Nothing here decides anything about Knative; the simulation replaces all of it.
+
+pub mod connect;
+pub mod exec;

@@ -1,0 +1,362 @@
+//! Towards what the custom resource asks for.
+//!
+//! Order matters: nothing is written to a target before the record names it and what will be there; nothing is
+//! pruned before what replaces it has rolled out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::error::StepError;
+use super::record::BoundTarget;
+use super::session::Session;
+use super::{ADOPT, Next, Reconciler, TARGET_NAMESPACE};
+use crate::api::{ClusterProfileRef, Component, ComponentKind, ConditionStatus, ConditionType, Reason};
+use crate::apply::anchor::{self, Anchor, Identity, NamespaceMetadata};
+use crate::apply::install::{Gate, Installation, Memory, install, prune};
+use crate::apply::observe::{Observed, observe};
+use crate::index::Peer;
+use crate::manifest::{GroupKind, ObjectKey, Release, version};
+use crate::plan::{self, Facts, Owner, PhaseName, Plan};
+use crate::target::cluster::Failure;
+use crate::target::resolve::Target;
+
+/// UID in plans that are made before the anchor exists.
+const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
+
+impl Reconciler {
+    pub(super) async fn converge(&self, session: &mut Session<'_>, peers: &[Peer]) -> Result<Next, StepError> {
+        let component = Self::component(session)?;
+        let Some(release) = self.release(session, &component).await? else {
+            return Ok(Next::After(self.intervals.drift));
+        };
+        let Some(target) = self.target(session, &component, peers).await? else {
+            return Ok(Next::After(self.intervals.drift));
+        };
+        let (plan, owner_uid) = self.plan_and_record(session, &component, &release, &target, peers).await?;
+        let memory = self.take_memory(session.object.uid());
+        let (next, memory) = self.install(session, &component, &plan, &target, &owner_uid, memory).await?;
+        self.keep_memory(session.object.uid(), memory);
+        session.status.manifests = release.sources;
+        Ok(next)
+    }
+
+    /// The release that is asked for; `None` when it must not be migrated to.
+    async fn release(&self, session: &mut Session<'_>, component: &Component) -> Result<Option<Release>, StepError> {
+        let now = self.clock.now();
+        let wanted = self.catalog.target_version(component).await?;
+        let installed = session.status.version.clone();
+        if let Err(error) = version::check_migration(component.kind, &wanted, installed.as_deref()) {
+            let text = format!("Version migration is not eligible with message: {error}");
+            session.conditions().mark_false(ConditionType::VersionMigrationEligible, Reason::Error, &text, now);
+            return Ok(None);
+        }
+        session.conditions().mark_true(ConditionType::VersionMigrationEligible, now);
+        Ok(Some(self.catalog.release(component).await?))
+    }
+
+    /// The target, resolved and not in use by an older custom resource; `None` when it must not be touched.
+    async fn target(
+        &self,
+        session: &mut Session<'_>,
+        component: &Component,
+        peers: &[Peer],
+    ) -> Result<Option<Target>, StepError> {
+        let now = self.clock.now();
+        let asked = component.spec.common.cluster_profile_ref.as_ref();
+        let refuse = |session: &mut Session<'_>, reason, text: &str| {
+            session.conditions().mark_false(ConditionType::TargetClusterResolved, reason, text, now);
+            Ok(None)
+        };
+        if let Some(bound) = &session.record.target
+            && bound.profile.as_ref() != asked
+        {
+            let name = |profile: Option<&ClusterProfileRef>| {
+                profile.map_or_else(|| "the local cluster".into(), |p| format!("ClusterProfile {}/{}", p.namespace, p.name))
+            };
+            let text = format!(
+                "installed on {}, which cannot be changed to {}; delete this resource and create another",
+                name(bound.profile.as_ref()),
+                name(asked)
+            );
+            return refuse(session, Reason::TargetChanged, &text);
+        }
+        let target = self.targets.resolve(asked).await?;
+        let created = session.object.value()["metadata"]["creationTimestamp"].as_str().unwrap_or_default();
+        let senior = peers.iter().find(|peer| {
+            let same = peer.key.kind == session.key.kind;
+            let bound = peer.record.as_ref().and_then(|record| record.target.as_ref());
+            same && bound.is_some_and(|bound| bound.cluster == target.uid) && peer.is_senior_to(created, session.object.uid())
+        });
+        if let Some(senior) = senior {
+            let text = format!("{} already installs into this cluster; only the oldest of a kind does", senior.key);
+            return refuse(session, Reason::TargetClusterInUse, &text);
+        }
+        session.conditions().mark_true(ConditionType::TargetClusterResolved, now);
+        Ok(Some(target))
+    }
+
+    /// Makes the plan, and records target and inventory before anything is written to the target. Returns the plan
+    /// with the owner's UID.
+    async fn plan_and_record(
+        &self,
+        session: &mut Session<'_>,
+        component: &Component,
+        release: &Release,
+        target: &Target,
+        peers: &[Peer],
+    ) -> Result<(Plan, String), StepError> {
+        let remote = component.spec.common.cluster_profile_ref.is_some();
+        let namespace = self.namespace(session, remote);
+        let me = self.identity(session).await?;
+        let lives = |uid: &str| peers.iter().any(|peer| peer.uid == uid);
+        let adopt = session.annotation(ADOPT).map(str::to_owned);
+        let found = match remote {
+            true => anchor::find_anchor(&target.cluster, &namespace, &me, lives, adopt.as_deref()).await?,
+            false => None,
+        };
+        let planned_uid = match (&found, remote) {
+            (Some(anchor), _) => anchor.uid.clone(),
+            (None, true) => NO_UID.into(),
+            (None, false) => session.object.uid().into(),
+        };
+        let mut facts = self.facts(session, release, target, &namespace, remote).await?;
+        facts.owner = Some(owner(session, remote, planned_uid.clone()));
+        let plan = plan::plan(component, release, &facts)?;
+        self.record(session, component, target, &namespace, &plan).await?;
+        if !remote {
+            return Ok((plan, planned_uid));
+        }
+        let metadata = namespace_metadata(component);
+        anchor::ensure_namespace(&target.cluster, &namespace, &me, &metadata).await?;
+        let inventory = &session.record.inventory;
+        let Anchor { uid, .. } =
+            anchor::ensure_anchor(&target.cluster, &namespace, &me, inventory, lives, adopt.as_deref()).await?;
+        if uid == planned_uid {
+            return Ok((plan, uid));
+        }
+        facts.owner = Some(owner(session, remote, uid.clone()));
+        Ok((plan::plan(component, release, &facts)?, uid))
+    }
+
+    /// Writes target and inventory ahead, if they say anything new.
+    async fn record(
+        &self,
+        session: &mut Session<'_>,
+        component: &Component,
+        target: &Target,
+        namespace: &str,
+        plan: &Plan,
+    ) -> Result<(), StepError> {
+        let profile = component.spec.common.cluster_profile_ref.clone();
+        let bound = BoundTarget { profile, cluster: target.uid.clone(), namespace: namespace.into() };
+        let moved = session.record.target.as_ref().is_some_and(|before| before.cluster != bound.cluster);
+        if moved {
+            tracing::warn!(object = %session.key, cluster = target.uid, "the profile leads to another cluster now");
+        }
+        session.record.target = Some(bound);
+        session.record.inventory.extend(&members(plan));
+        session.save().await.map_err(StepError::Hub)
+    }
+
+    async fn install(
+        &self,
+        session: &mut Session<'_>,
+        component: &Component,
+        plan: &Plan,
+        target: &Target,
+        owner_uid: &str,
+        mut memory: Memory,
+    ) -> Result<(Next, Memory), StepError> {
+        let selector = self.selector(session);
+        let kinds = session.record.inventory.kinds();
+        let observed = observe(&target.cluster, &kinds, &selector, &memory).await.map_err(StepError::Target)?;
+        let gates = gates(component.kind, session, plan);
+        let inventory = &mut session.record.inventory;
+        let report = install(&target.cluster, &plan.phases, &gates, &observed, inventory, &mut memory)
+            .await
+            .map_err(StepError::Target)?;
+        if !report.written.is_empty() {
+            tracing::info!(object = %session.key, cluster = target.cluster.name(), owner = owner_uid,
+                objects = report.written.len(), "applied");
+        }
+        if !self.judge(session, &report) {
+            // What was just written changes soon; what waits for others is looked at at the usual pace.
+            let soon = !report.deferred.is_empty();
+            return Ok((Next::After(if soon { self.intervals.removal_poll } else { self.intervals.poll }), memory));
+        }
+        let next = self.prune(session, plan, target, &observed).await?;
+        Ok((next, memory))
+    }
+
+    /// Turns a report into conditions. Returns whether the installation is complete.
+    fn judge(&self, session: &mut Session<'_>, report: &Installation) -> bool {
+        let now = self.clock.now();
+        if !report.rejected.is_empty() {
+            let refusals: Vec<_> =
+                report.rejected.iter().map(|(key, error)| format!("{key}: {}", error.failure)).collect();
+            let text = format!("Install failed with message: {}", refusals.join("; "));
+            let reason = Reason::ObjectsRejected;
+            session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
+        }
+        if !report.unready.is_empty() {
+            let names: Vec<_> = report.unready.iter().map(|(key, _)| key.name.as_str()).collect();
+            let text = format!("Waiting on deployments: {}", names.join(", "));
+            session.conditions().mark_false(ConditionType::DeploymentsAvailable, Reason::NotReady, &text, now);
+        } else if report.held.is_empty() && report.deferred.is_empty() {
+            session.conditions().mark_true(ConditionType::DeploymentsAvailable, now);
+        }
+        report.is_complete()
+    }
+
+    /// Removes what is not wanted any more, and declares success when that is done too.
+    async fn prune(
+        &self,
+        session: &mut Session<'_>,
+        plan: &Plan,
+        target: &Target,
+        observed: &Observed,
+    ) -> Result<Next, StepError> {
+        let now = self.clock.now();
+        let wanted = members(plan);
+        let obsolete: BTreeMap<_, _> = session
+            .record
+            .inventory
+            .objects
+            .iter()
+            .filter(|(key, _)| !wanted.contains_key(key) && key.kind.kind != "CustomResourceDefinition")
+            .map(|(key, api_version)| (key.clone(), api_version.clone()))
+            .collect();
+        let left = prune(&target.cluster, &obsolete, observed).await.map_err(StepError::Target)?;
+        let still: BTreeSet<&ObjectKey> = left.iter().map(|(key, _)| key).collect();
+        session.record.inventory.objects.retain(|key, _| wanted.contains_key(key) || still.contains(key));
+        let refused: Vec<_> =
+            left.iter().filter_map(|(key, error)| Some(format!("{key}: {}", error.as_ref()?.failure))).collect();
+        if !refused.is_empty() {
+            let text = format!("failed to delete obsolete resources: {}", refused.join("; "));
+            let reason = Reason::PruneFailed;
+            session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
+            return Ok(Next::Backoff);
+        }
+        session.status.version = Some(plan.target_version.clone());
+        session.conditions().mark_true(ConditionType::InstallSucceeded, now);
+        if session.conditions().status(ConditionType::DependenciesInstalled) == ConditionStatus::Unknown {
+            session.conditions().mark_true(ConditionType::DependenciesInstalled, now);
+        }
+        let rest = if left.is_empty() { self.intervals.drift } else { self.intervals.removal_poll };
+        Ok(Next::After(rest))
+    }
+
+    /// Where namespaced objects go: fixed by the first install.
+    fn namespace(&self, session: &Session<'_>, remote: bool) -> String {
+        if let Some(bound) = &session.record.target {
+            return bound.namespace.clone();
+        }
+        let wished = session.annotation(TARGET_NAMESPACE).filter(|ns| remote && !ns.is_empty());
+        wished.unwrap_or(&session.key.namespace).to_owned()
+    }
+
+    pub(super) async fn identity(&self, session: &Session<'_>) -> Result<Identity, StepError> {
+        Ok(Identity {
+            hub: self.targets.resolve(None).await?.uid,
+            namespace: session.key.namespace.clone(),
+            name: session.key.name.clone(),
+            uid: session.object.uid().into(),
+            kind: session.key.kind,
+        })
+    }
+
+    /// The label selector of everything that belongs to the custom resource.
+    pub(super) fn selector(&self, session: &Session<'_>) -> String {
+        let bound = session.record.target.as_ref();
+        let remote = bound.is_some_and(|bound| bound.profile.is_some());
+        let namespace = bound.map_or(session.key.namespace.as_str(), |bound| &bound.namespace);
+        format!("{}={}", plan::PART_OF_LABEL, apply_set(session, namespace, remote))
+    }
+
+    async fn facts(
+        &self,
+        session: &Session<'_>,
+        release: &Release,
+        target: &Target,
+        namespace: &str,
+        remote: bool,
+    ) -> Result<Facts, StepError> {
+        let kinds: BTreeSet<(&str, &str)> = release.parts.iter().flat_map(|part| part.objects.iter()).map(|o| (o.api_version(), o.kind())).collect();
+        for (api_version, kind) in kinds {
+            match target.cluster.resource(api_version, kind).await {
+                Ok(_) => {}
+                Err(error) if matches!(error.failure, Failure::NoMatch { .. }) => {}
+                Err(error) => return Err(StepError::Target(error)),
+            }
+        }
+        let pingsource_adapter = match session.key.kind {
+            ComponentKind::Serving => None,
+            ComponentKind::Eventing => {
+                let resource = target.cluster.resource("apps/v1", "Deployment").await.map_err(StepError::Target)?;
+                let found = target.cluster.get(&resource, namespace, "pingsource-mt-adapter").await;
+                found.map_err(StepError::Target)?
+            }
+        };
+        Ok(Facts {
+            owner: None,
+            namespace: namespace.into(),
+            apply_set: Some(apply_set(session, namespace, remote)),
+            namespaced: target.cluster.mapping().scopes(),
+            kubernetes_min_version: self.kubernetes_min_version.clone(),
+            pingsource_adapter,
+            ..Facts::default()
+        })
+    }
+}
+
+/// ApplySet id: of the anchor, or of the custom resource itself when it is local.
+fn apply_set(session: &Session<'_>, namespace: &str, remote: bool) -> String {
+    let key = &session.key;
+    match remote {
+        true => plan::apply_set_id(&GroupKind::new("", "ConfigMap"), namespace, &plan::anchor_name(key.kind, &key.name)),
+        false => {
+            let parent = GroupKind::new(key.kind.group(), key.kind.kind());
+            plan::apply_set_id(&parent, &key.namespace, &key.name)
+        }
+    }
+}
+
+fn owner(session: &Session<'_>, remote: bool, uid: String) -> Owner {
+    let key = &session.key;
+    match remote {
+        true => Owner {
+            api_version: "v1".into(),
+            kind: "ConfigMap".into(),
+            name: plan::anchor_name(key.kind, &key.name),
+            uid,
+        },
+        false => Owner {
+            api_version: key.kind.api_version().into(),
+            kind: key.kind.kind().into(),
+            name: key.name.clone(),
+            uid,
+        },
+    }
+}
+
+fn namespace_metadata(component: &Component) -> NamespaceMetadata {
+    let namespace = component.spec.common.namespace.as_ref();
+    namespace.map_or_else(NamespaceMetadata::default, |namespace| NamespaceMetadata {
+        labels: namespace.labels.clone(),
+        annotations: namespace.annotations.clone(),
+    })
+}
+
+/// Everything a plan holds, as inventory entries.
+fn members(plan: &Plan) -> BTreeMap<ObjectKey, String> {
+    let objects = plan.phases.iter().flat_map(|phase| &phase.objects);
+    objects.map(|object| (object.key(), object.api_version().to_owned())).collect()
+}
+
+/// Serving's internal certificates are admitted by its own webhook.
+fn gates(kind: ComponentKind, session: &Session<'_>, plan: &Plan) -> Vec<Gate> {
+    let namespace = session.record.target.as_ref().map(|bound| bound.namespace.clone()).unwrap_or_default();
+    let webhook = ObjectKey { kind: GroupKind::new("apps", "Deployment"), namespace, name: "webhook".into() };
+    let planned = plan.phases.iter().flat_map(|p| &p.objects).any(|object| object.key() == webhook);
+    let gate = Gate { phase: PhaseName::WebhookDependents, workload: webhook };
+    if kind == ComponentKind::Serving && planned { vec![gate] } else { Vec::new() }
+}

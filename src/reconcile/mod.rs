@@ -1,0 +1,234 @@
+//! One pass over one custom resource: read it, decide, act, write its status.
+//!
+//! `read -> finalizer -> converge | finalize -> status`. The steps are in [`converge`] and [`finalize`]; what a
+//! failure means is in [`error`]. Nothing is remembered between passes but caches that may be lost at any time.
+
+mod converge;
+pub mod error;
+pub mod events;
+mod finalize;
+pub mod record;
+mod session;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use self::error::{Category, StepError, chain};
+use self::events::{Recorder, Severity};
+use self::record::Record;
+use self::session::Session;
+use crate::api::{Component, ConditionType, Reason};
+use crate::apply::install::Memory;
+use crate::clock::Clock;
+use crate::index::{Key, Peer};
+use crate::manifest::Catalog;
+use crate::target::cluster::ClusterError;
+use crate::target::mapping::Resource;
+use crate::target::resolve::Targets;
+
+/// Annotation that stops all writes for a custom resource.
+pub const PAUSED: &str = "operator.knative.dev/paused";
+/// Annotation that lets a custom resource go without its objects (`orphan`).
+pub const DELETION_POLICY: &str = "operator.knative.dev/deletion-policy";
+/// Annotation with the UID of an anchor to take over.
+pub const ADOPT: &str = "operator.knative.dev/adopt";
+/// Annotation with the namespace for a remote installation, fixed by the first install.
+pub const TARGET_NAMESPACE: &str = "operator.knative.dev/target-namespace";
+
+/// How often things are looked at.
+#[derive(Clone, Debug)]
+pub struct Intervals {
+    /// While an installation is on its way.
+    pub poll: Duration,
+    /// While a deletion waits for the garbage collector.
+    pub removal_poll: Duration,
+    /// At rest, for drift.
+    pub drift: Duration,
+}
+
+impl Default for Intervals {
+    fn default() -> Self {
+        Self {
+            poll: Duration::from_secs(10),
+            removal_poll: Duration::from_secs(2),
+            drift: Duration::from_secs(60),
+        }
+    }
+}
+
+/// When a key is looked at again, unless something happens before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Only when something happens.
+    OnChange,
+    /// After this time; the pass did what it could.
+    After(Duration),
+    /// After a growing time; the pass failed.
+    Backoff,
+    /// At once; somebody else wrote first.
+    AtOnce,
+}
+
+/// Reconciles custom resources of both kinds.
+pub struct Reconciler {
+    targets: Targets,
+    catalog: Catalog,
+    clock: Arc<dyn Clock>,
+    events: Recorder,
+    intervals: Intervals,
+    kubernetes_min_version: Option<String>,
+    /// By UID of the custom resource.
+    memories: Mutex<BTreeMap<String, Memory>>,
+}
+
+impl Reconciler {
+    /// A reconciler that remembers nothing.
+    pub fn new(
+        targets: Targets,
+        catalog: Catalog,
+        clock: Arc<dyn Clock>,
+        intervals: Intervals,
+        kubernetes_min_version: Option<String>,
+    ) -> Self {
+        let events = Recorder::new(targets.hub().clone(), clock.clone());
+        let memories = Mutex::default();
+        Self { targets, catalog, clock, events, intervals, kubernetes_min_version, memories }
+    }
+
+    /// One pass. `peers` are the other custom resources of this hub.
+    pub async fn reconcile(&self, key: &Key, peers: &[Peer]) -> Next {
+        match self.pass(key, peers).await {
+            Ok(next) => next,
+            Err(error) if error.failure.is_conflict() => Next::AtOnce,
+            Err(error) => {
+                tracing::warn!(object = %key, error = chain(&error), "reconcile failed at the hub");
+                Next::Backoff
+            }
+        }
+    }
+
+    /// Fails only when the hub does; every other failure ends in the status.
+    async fn pass(&self, key: &Key, peers: &[Peer]) -> Result<Next, ClusterError> {
+        let hub = self.targets.hub();
+        let resource = hub.resource(key.kind.api_version(), key.kind.kind()).await?;
+        let Some(object) = hub.get(&resource, &key.namespace, &key.name).await? else {
+            return Ok(Next::OnChange);
+        };
+        let mut session = match Record::read(&object.value()["status"]["annotations"]) {
+            Ok(record) => Session::new(hub, resource, key.clone(), object, record),
+            // Nothing can be done safely without knowing what is installed.
+            Err(error) => return self.report_unreadable(key, resource, object, &chain(&error)).await,
+        };
+        if !session.is_deleting() && !self.ensure_finalizer(&mut session).await? {
+            return Ok(Next::AtOnce);
+        }
+        let now = self.clock.now();
+        session.status.observed_generation = Some(session.generation());
+        session.conditions().initialize(now);
+        if self.note_pause(&mut session) {
+            session.save().await?;
+            return Ok(Next::OnChange);
+        }
+        let outcome = match session.is_deleting() {
+            true => self.finalize(&mut session, peers).await,
+            false => self.converge(&mut session, peers).await,
+        };
+        match outcome {
+            Ok(next) => {
+                // A custom resource whose last finalizer was just removed has no status any more.
+                if !(session.is_deleting() && session.finalizers().is_empty()) {
+                    session.save().await?;
+                }
+                Ok(next)
+            }
+            Err(StepError::Hub(error)) => Err(error),
+            Err(error) => self.report(&mut session, &error).await,
+        }
+    }
+
+    /// Writes a failure to the status and says when to try again.
+    async fn report(&self, session: &mut Session<'_>, error: &StepError) -> Result<Next, ClusterError> {
+        let text = chain(error);
+        tracing::warn!(object = %session.key, error = text, "reconcile failed");
+        let now = self.clock.now();
+        if let Some((condition, reason)) = error.condition() {
+            session.conditions().mark_false(condition, reason, &text, now);
+        }
+        if session.is_deleting() {
+            let reason = error.condition().map_or(Reason::Error, |(_, reason)| reason);
+            session.conditions().note(ConditionType::DeletionBlocked, reason, &text, now);
+        }
+        self.events.record(&session.key, &session.object, Severity::Warning, "InternalError", &text).await;
+        session.save().await?;
+        Ok(match error.category() {
+            Category::UserFixable => Next::After(self.intervals.drift),
+            Category::Transient => Next::Backoff,
+            Category::Conflict => Next::AtOnce,
+        })
+    }
+
+    async fn report_unreadable(
+        &self,
+        key: &Key,
+        resource: Resource,
+        object: crate::manifest::Object,
+        text: &str,
+    ) -> Result<Next, ClusterError> {
+        // The stored annotations stay as they are: an empty record is never written over them.
+        let mut session = Session::new(self.targets.hub(), resource, key.clone(), object, Record::default());
+        let now = self.clock.now();
+        session.conditions().initialize(now);
+        session.conditions().mark_false(ConditionType::InstallSucceeded, Reason::Error, text, now);
+        self.events.record(key, &session.object, Severity::Warning, "InternalError", text).await;
+        session.save_keeping_record().await?;
+        Ok(Next::OnChange)
+    }
+
+    /// Makes sure that the finalizer is there, as a separate write that is read back before anything else happens.
+    /// Returns whether it was there already.
+    async fn ensure_finalizer(&self, session: &mut Session<'_>) -> Result<bool, ClusterError> {
+        let ours = session.key.kind.finalizer();
+        let mut finalizers = session.finalizers();
+        if finalizers.iter().any(|f| f == ours) {
+            return Ok(true);
+        }
+        finalizers.push(ours.into());
+        session.set_finalizers(&finalizers).await?;
+        let note = format!("Updated {:?} finalizers", session.key.name);
+        self.events.record(&session.key, &session.object, Severity::Normal, "FinalizerUpdate", &note).await;
+        Ok(session.finalizers().iter().any(|f| f == ours))
+    }
+
+    fn note_pause(&self, session: &mut Session<'_>) -> bool {
+        let paused = session.annotation(PAUSED) == Some("true");
+        let now = self.clock.now();
+        if paused {
+            let text = format!("annotation {PAUSED} is set: nothing is written for this resource");
+            session.conditions().note(ConditionType::Paused, Reason::PausedByAnnotation, &text, now);
+        } else {
+            session.conditions().clear(ConditionType::Paused);
+        }
+        paused
+    }
+
+    fn take_memory(&self, uid: &str) -> Memory {
+        self.memories.lock().remove(uid).unwrap_or_default()
+    }
+
+    fn keep_memory(&self, uid: &str, memory: Memory) {
+        self.memories.lock().insert(uid.into(), memory);
+    }
+
+    fn forget(&self, uid: &str) {
+        self.memories.lock().remove(uid);
+        self.events.forget(uid);
+    }
+
+    /// The custom resource with its spec, or what is wrong with it.
+    fn component(session: &Session<'_>) -> Result<Component, StepError> {
+        Ok(Component::from_value(session.object.value())?)
+    }
+}

@@ -1,0 +1,144 @@
+//! One custom resource during one reconcile: as it was read, and the status that is being worked out for it.
+
+use serde_json::{Map, Value, json};
+
+use super::record::Record;
+use crate::api::{Conditions, Status};
+use crate::index::Key;
+use crate::manifest::Object;
+use crate::target::cluster::{Cluster, ClusterError};
+use crate::target::mapping::Resource;
+
+/// See the module.
+pub(super) struct Session<'a> {
+    hub: &'a Cluster,
+    resource: Resource,
+    /// Which custom resource.
+    pub(super) key: Key,
+    /// As last read or written.
+    pub(super) object: Object,
+    /// The status to be; [`Session::save`] writes it.
+    pub(super) status: Status,
+    /// The record to be; written with the status.
+    pub(super) record: Record,
+}
+
+impl<'a> Session<'a> {
+    /// A session with what was read.
+    pub(super) fn new(hub: &'a Cluster, resource: Resource, key: Key, object: Object, record: Record) -> Self {
+        let status = Status::from_value(&object.value()["status"]);
+        Self { hub, resource, key, object, status, record }
+    }
+
+    /// `metadata.annotations[key]`.
+    pub(super) fn annotation(&self, key: &str) -> Option<&str> {
+        self.object.annotation(key)
+    }
+
+    /// Whether the custom resource is being deleted.
+    pub(super) fn is_deleting(&self) -> bool {
+        self.object.value()["metadata"]["deletionTimestamp"].is_string()
+    }
+
+    /// `metadata.generation`.
+    pub(super) fn generation(&self) -> i64 {
+        self.object.value()["metadata"]["generation"].as_i64().unwrap_or_default()
+    }
+
+    /// The conditions to be.
+    pub(super) fn conditions(&mut self) -> &mut Conditions {
+        &mut self.status.conditions
+    }
+
+    /// Writes what differs from the stored status, if anything does. The write fails with a conflict if somebody
+    /// wrote meanwhile, and then the reconcile must start over (W49).
+    ///
+    /// # Errors
+    /// Any failure.
+    pub(super) async fn save(&mut self) -> Result<(), ClusterError> {
+        self.note_record();
+        self.save_keeping_record().await
+    }
+
+    /// [`Session::save`] that leaves the stored record as it is, whatever it is.
+    ///
+    /// # Errors
+    /// Any failure.
+    pub(super) async fn save_keeping_record(&mut self) -> Result<(), ClusterError> {
+        let wanted = serde_json::to_value(&self.status).expect("strings and lists serialise");
+        let Some(changes) = difference(&self.object.value()["status"], &wanted) else { return Ok(()) };
+        let patch = json!({
+            "metadata": {"resourceVersion": self.object.value()["metadata"]["resourceVersion"]},
+            "status": changes,
+        });
+        let name = (self.key.namespace.as_str(), self.key.name.as_str());
+        self.object = self.hub.merge_patch(&self.resource, name, "status", &patch).await?;
+        Ok(())
+    }
+
+    fn note_record(&mut self) {
+        for (key, value) in self.record.annotations() {
+            match value {
+                Some(value) => drop(self.status.annotations.insert(key.into(), value)),
+                None => drop(self.status.annotations.remove(key)),
+            }
+        }
+    }
+
+    /// Sets the finalizers, guarded by the version that was read.
+    ///
+    /// # Errors
+    /// Any failure.
+    pub(super) async fn set_finalizers(&mut self, finalizers: &[String]) -> Result<(), ClusterError> {
+        let patch = json!({"metadata": {
+            "resourceVersion": self.object.value()["metadata"]["resourceVersion"],
+            "finalizers": finalizers,
+        }});
+        let name = (self.key.namespace.as_str(), self.key.name.as_str());
+        self.object = self.hub.merge_patch(&self.resource, name, "", &patch).await?;
+        Ok(())
+    }
+
+    /// The finalizers as last read.
+    pub(super) fn finalizers(&self) -> Vec<String> {
+        let list = self.object.value()["metadata"]["finalizers"].as_array();
+        list.into_iter().flatten().filter_map(|f| f.as_str()).map(str::to_owned).collect()
+    }
+}
+
+/// The merge patch from `stored` to `wanted`; `None` when there is nothing to change. Lists are replaced.
+fn difference(stored: &Value, wanted: &Value) -> Option<Value> {
+    if stored == wanted {
+        return None;
+    }
+    let (Some(from), Some(to)) = (stored.as_object(), wanted.as_object()) else { return Some(wanted.clone()) };
+    let mut patch = Map::new();
+    for (key, value) in to {
+        match from.get(key) {
+            None => drop(patch.insert(key.clone(), value.clone())),
+            Some(before) => {
+                if let Some(change) = difference(before, value) {
+                    patch.insert(key.clone(), change);
+                }
+            }
+        }
+    }
+    for key in from.keys().filter(|key| !to.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_holds_only_what_differs() {
+        let stored = json!({"a": 1, "b": {"x": 1, "y": 2}, "gone": true});
+        let wanted = json!({"a": 1, "b": {"x": 1, "y": 3}, "new": []});
+        assert_eq!(difference(&stored, &wanted), Some(json!({"b": {"y": 3}, "new": [], "gone": null})));
+        assert_eq!(difference(&stored, &stored), None);
+        assert_eq!(difference(&Value::Null, &json!({"a": 1})), Some(json!({"a": 1})));
+    }
+}

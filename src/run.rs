@@ -1,0 +1,184 @@
+//! The operator as a process: the one place where the seams are filled with sockets, processes, files and the machine's
+//! clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use kube::Config;
+use kube::client::ConfigExt;
+use kube::config::KubeConfigOptions;
+use tower::{Layer, ServiceExt};
+
+use crate::clock::{Clock, SystemClock};
+use crate::controller::{self, Pacing};
+use crate::manifest::{Catalog, Directory, Embedded};
+use crate::process::connect::{self, TlsConnector};
+use crate::process::exec::ExecPlugins;
+use crate::reconcile::{Intervals, Reconciler};
+use crate::source::Source;
+use crate::target::cluster::Cluster;
+use crate::target::resolve::{Limits, ResolveError, Seams, Targets};
+use crate::target::stack::{self, Transport, answer_body};
+
+/// Shorter poll intervals are taken for mistakes.
+const POLL_MIN: Duration = Duration::from_secs(1);
+
+/// Flags of `run`; each is an environment variable too.
+#[derive(Clone, Debug, Args)]
+pub struct RunArgs {
+    /// Kubeconfig of the hub; without it, `KUBECONFIG`, `~/.kube/config` or the pod's own account.
+    #[arg(long, env = "KUBECONFIG")]
+    pub kubeconfig: Option<std::path::PathBuf>,
+    /// JSON file with the access providers of the fleet; without it, only local resources are served.
+    #[arg(long, env = "CLUSTERPROFILE_PROVIDER_FILE", default_value = "")]
+    pub clusterprofile_provider_file: String,
+    /// How often an installation on its way is looked at; below 1s the default is used.
+    #[arg(long, env = "REMOTE_DEPLOYMENTS_POLL_INTERVAL", default_value = "10s", value_parser = duration)]
+    pub remote_deployments_poll_interval: Duration,
+    /// How often an installation at rest is looked at.
+    #[arg(long, env = "DRIFT_INTERVAL", default_value = "60s", value_parser = duration)]
+    pub drift_interval: Duration,
+    /// Directory with the releases; the built-in bundle when it is not set.
+    #[arg(long, env = "KO_DATA_PATH")]
+    pub data_path: Option<String>,
+    /// Oldest Kubernetes on hub and spokes, for instance `v1.33`; handed on to the workloads.
+    #[arg(long, env = "KUBERNETES_MIN_VERSION")]
+    pub kubernetes_min_version: Option<String>,
+}
+
+/// Why the operator cannot start or run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The kubeconfig cannot be used.
+    #[error("cannot read the hub's configuration")]
+    Kubeconfig(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The connection settings of the hub cannot be used.
+    #[error("cannot connect to the hub")]
+    Connect(#[source] kube::Error),
+    /// The hub does not answer, or is too old.
+    #[error("the hub cannot be used")]
+    Hub(#[source] ResolveError),
+    /// `KUBERNETES_MIN_VERSION` is no version.
+    #[error("KUBERNETES_MIN_VERSION {0:?} is not a version such as v1.33")]
+    MinVersion(String),
+    /// The process cannot listen for signals.
+    #[error("cannot listen for signals")]
+    Signals(#[source] std::io::Error),
+}
+
+/// Runs until SIGTERM or SIGINT.
+///
+/// # Errors
+/// [`RunError`] when it cannot start; afterwards every failure ends in a status.
+pub async fn run(args: RunArgs) -> Result<(), RunError> {
+    let config = hub_config(args.kubeconfig.as_deref()).await?;
+    let mut limits = Limits::default();
+    if let Some(version) = args.kubernetes_min_version.as_deref().filter(|version| !version.is_empty()) {
+        limits.kubernetes_min = minor_version(version).ok_or_else(|| RunError::MinVersion(version.into()))?;
+    }
+    let transport = hub_transport(&config).map_err(RunError::Connect)?;
+    let client = stack::client(transport, None, limits.request);
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let files: Arc<dyn Source> = Arc::new(Directory);
+    let seams = Seams {
+        hub: Cluster::new("the local cluster", client.clone()),
+        connector: Arc::new(TlsConnector),
+        credentials: Arc::new(ExecPlugins),
+        clock: clock.clone(),
+        source: files.clone(),
+    };
+    let provider_file = Some(args.clusterprofile_provider_file).filter(|file| !file.is_empty());
+    if provider_file.is_none() {
+        tracing::info!("multi-cluster support disabled (--clusterprofile-provider-file is empty)");
+    }
+    let targets = Targets::new(seams, provider_file, limits);
+    targets.resolve(None).await.map_err(RunError::Hub)?;
+    let catalog = match args.data_path {
+        Some(path) => Catalog::new(files, path),
+        None => Catalog::new(Arc::new(Embedded), ""),
+    };
+    let poll = args.remote_deployments_poll_interval;
+    let defaults = Intervals::default();
+    let intervals = Intervals {
+        poll: if poll < POLL_MIN { defaults.poll } else { poll },
+        drift: args.drift_interval.max(POLL_MIN),
+        ..defaults
+    };
+    tracing::info!(interval = ?intervals.poll, "remote deployments poll interval");
+    // Replicas only need to differ.
+    let jitter_seed = clock.now().subsec_nanosecond().unsigned_abs().into();
+    let reconciler = Reconciler::new(targets, catalog, clock, intervals, args.kubernetes_min_version);
+    let pacing = Pacing { jitter_seed, ..Pacing::default() };
+    let stop = signal()?;
+    tokio::select! {
+        // A signal ends everything, whatever else is due.
+        biased;
+        () = stop => tracing::info!("stopped"),
+        () = controller::run(client, Arc::new(reconciler), pacing) => {}
+    }
+    Ok(())
+}
+
+async fn hub_config(kubeconfig: Option<&std::path::Path>) -> Result<Config, RunError> {
+    let Some(path) = kubeconfig else {
+        return Config::infer().await.map_err(|error| RunError::Kubeconfig(error.into()));
+    };
+    let file = kube::config::Kubeconfig::read_from(path).map_err(|error| RunError::Kubeconfig(error.into()))?;
+    let options = KubeConfigOptions::default();
+    Config::from_custom_kubeconfig(file, &options).await.map_err(|error| RunError::Kubeconfig(error.into()))
+}
+
+/// The hub is reached with the operator's own account, which kube knows how to use.
+fn hub_transport(config: &Config) -> Result<Transport, kube::Error> {
+    let transport = connect::transport(config)?;
+    let Some(auth) = config.auth_layer()? else { return Ok(transport) };
+    let service = auth.layer(transport).map_response(|response: http::Response<_>| response.map(answer_body));
+    Ok(Transport::new(service))
+}
+
+/// `v1.33` or `1.33.2` as a pair of numbers.
+fn minor_version(text: &str) -> Option<(u64, u64)> {
+    let mut parts = text.strip_prefix('v').unwrap_or(text).split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+/// A duration as Go writes it (`90s`, `1m30s`); negative ones count as zero.
+fn duration(text: &str) -> Result<Duration, String> {
+    let span: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
+    Ok(span.try_into().unwrap_or_default())
+}
+
+fn signal() -> Result<impl Future<Output = ()>, RunError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Signals)?;
+    Ok(async move {
+        tokio::select! {
+            // Either ends it.
+            biased;
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_in_go() {
+        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("-5s"), Ok(Duration::ZERO));
+        assert!(duration("soon").is_err());
+    }
+
+    #[test]
+    fn versions_are_read_with_and_without_their_v() {
+        assert_eq!(minor_version("v1.33.0"), Some((1, 33)));
+        assert_eq!(minor_version("1.35"), Some((1, 35)));
+        assert_eq!(minor_version("new"), None);
+    }
+}

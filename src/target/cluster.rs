@@ -1,0 +1,410 @@
+//! A cluster as the reconciler sees it: the handful of verbs it needs, each with a typed error that names the
+//! request and the cluster.
+
+use std::sync::Arc;
+
+use http::Request;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::credentials::CredentialError;
+use super::mapping::{Mapping, Resource};
+use super::stack::DeadlineExceeded;
+use crate::manifest::{Object, ObjectKey};
+
+/// Field manager of every server-side apply of ours.
+pub const FIELD_MANAGER: &str = "knative-operator";
+
+/// Requests in flight to one cluster, over all custom resources that use it.
+const REQUESTS_IN_FLIGHT: usize = 8;
+
+/// A connected cluster. Cheap to clone; clones share the connection and its bound on requests in flight.
+#[derive(Clone)]
+pub struct Cluster {
+    name: Arc<str>,
+    client: kube::Client,
+    mapping: Arc<Mapping>,
+    slots: Arc<Semaphore>,
+}
+
+/// A request to a cluster that did not succeed.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to {action} on {cluster}")]
+pub struct ClusterError {
+    /// The cluster, for instance `fleet/spoke-eu` or `the local cluster`.
+    pub cluster: String,
+    /// Verb and object, for instance `apply Deployment.apps knative-serving/webhook`.
+    pub action: String,
+    /// What went wrong.
+    #[source]
+    pub failure: Failure,
+}
+
+/// What went wrong with a request.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The server answered with an error.
+    #[error("{message} ({code} {reason})")]
+    Refused {
+        /// HTTP status.
+        code: u16,
+        /// Machine-readable reason, possibly empty.
+        reason: String,
+        /// The server's text.
+        message: String,
+    },
+    /// The server does not serve this kind.
+    #[error("no matches for kind {kind:?} in version {api_version:?}")]
+    NoMatch {
+        /// Kind asked for.
+        kind: String,
+        /// Version asked for.
+        api_version: String,
+    },
+    /// There is no credential for the request.
+    #[error("getting credentials")]
+    Credentials(#[source] CredentialError),
+    /// No complete answer in time.
+    #[error(transparent)]
+    Deadline(DeadlineExceeded),
+    /// The connection could not be made or broke.
+    #[error("the connection failed")]
+    Connection(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The answer is not what the API promises.
+    #[error("the answer cannot be read")]
+    Garbled(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Failure {
+    /// The server says that there is no such object (or kind).
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::NoMatch { .. } | Self::Refused { code: 404, .. })
+    }
+
+    /// Another write came first, or a precondition does not hold.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Refused { code: 409, reason, .. } if reason != "AlreadyExists")
+    }
+
+    /// The object exists already.
+    pub fn is_already_exists(&self) -> bool {
+        matches!(self, Self::Refused { code: 409, reason, .. } if reason == "AlreadyExists")
+    }
+
+    /// The server refused this object because of what it is (validation, admission), so that others may still pass.
+    pub fn is_rejection(&self) -> bool {
+        match self {
+            Self::NoMatch { .. } => true,
+            Self::Refused { code, message, .. } => {
+                // A webhook that cannot be called is an internal error, and the text is the only mark of it.
+                matches!(code, 400 | 403 | 404 | 409 | 413 | 422) || (*code == 500 && message.contains("webhook"))
+            }
+            _ => false,
+        }
+    }
+
+    /// The cluster could not be asked at all.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Deadline(_) | Self::Connection(_))
+    }
+}
+
+/// Which form of deletion (`metav1.DeletionPropagation`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// The object goes at once, its dependents later.
+    Background,
+    /// The object stays until its blocking dependents are gone.
+    Foreground,
+}
+
+impl Cluster {
+    /// A cluster behind `client`.
+    pub fn new(name: &str, client: kube::Client) -> Self {
+        Self {
+            name: name.into(),
+            client,
+            mapping: Arc::default(),
+            slots: Arc::new(Semaphore::new(REQUESTS_IN_FLIGHT)),
+        }
+    }
+
+    /// Name for people.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The client, for watches.
+    pub fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// What is known about kinds.
+    pub fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
+    /// The resource of a kind, asking the cluster when it is not known.
+    ///
+    /// # Errors
+    /// [`Failure::NoMatch`] when the cluster does not serve it.
+    pub async fn resource(&self, api_version: &str, kind: &str) -> Result<Resource, ClusterError> {
+        if let Some(resource) = self.mapping.get(api_version, kind) {
+            return Ok(resource);
+        }
+        let action = || format!("look up kind {kind} of {api_version}");
+        let root = if api_version.contains('/') { "/apis" } else { "/api" };
+        match self.request("GET", &format!("{root}/{api_version}"), None, None).await {
+            Ok(document) => self.mapping.learn(api_version, &document),
+            Err(failure) if failure.is_absent() => {}
+            Err(failure) => return Err(self.error(action(), failure)),
+        }
+        self.mapping.get(api_version, kind).ok_or_else(|| {
+            let failure = Failure::NoMatch { kind: kind.into(), api_version: api_version.into() };
+            self.error(action(), failure)
+        })
+    }
+
+    /// The object, if it is there.
+    ///
+    /// # Errors
+    /// Any failure but absence.
+    pub async fn get(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Option<Object>, ClusterError> {
+        let path = resource.path(namespace, name);
+        match self.request("GET", &path, None, None).await {
+            Ok(value) => self.object(format!("read {path}"), value).map(Some),
+            Err(failure) if failure.is_absent() => Ok(None),
+            Err(failure) => Err(self.error(format!("read {path}"), failure)),
+        }
+    }
+
+    /// All objects of a kind that match a label selector, over all namespaces, with or without their bodies. A kind
+    /// that is not served has none.
+    ///
+    /// # Errors
+    /// Any failure but absence.
+    pub async fn list(&self, resource: &Resource, selector: &str, detail: Detail) -> Result<Vec<Object>, ClusterError> {
+        let path = format!("{}?{}", resource.collection(""), query(&[("labelSelector", selector)]));
+        self.list_at(resource, &path, detail).await
+    }
+
+    /// Metadata of all objects of a kind in one namespace.
+    ///
+    /// # Errors
+    /// Any failure but absence.
+    pub async fn list_in(&self, resource: &Resource, namespace: &str) -> Result<Vec<Object>, ClusterError> {
+        self.list_at(resource, &resource.collection(namespace), Detail::Metadata).await
+    }
+
+    /// Every namespaced kind that can be listed, in the preferred version of its group.
+    ///
+    /// # Errors
+    /// Any failure: a partial answer would hide objects.
+    pub async fn namespaced_resources(&self) -> Result<Vec<Resource>, ClusterError> {
+        let groups = self.read("/apis").await?;
+        let groups = groups["groups"].as_array().into_iter().flatten();
+        let mut roots = vec![("/api/v1".to_owned(), "v1".to_owned())];
+        roots.extend(groups.filter_map(|group| {
+            let version = group["preferredVersion"]["groupVersion"].as_str()?;
+            Some((format!("/apis/{version}"), version.to_owned()))
+        }));
+        let mut resources = Vec::new();
+        for (path, api_version) in roots {
+            let document = self.read(&path).await?;
+            resources.extend(listable(&api_version, &document));
+        }
+        Ok(resources)
+    }
+
+    async fn list_at(&self, resource: &Resource, path: &str, detail: Detail) -> Result<Vec<Object>, ClusterError> {
+        let action = || format!("list {path}");
+        let accept = match detail {
+            Detail::Full => None,
+            Detail::Metadata => Some("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"),
+        };
+        let mut list = match self.request("GET", path, None, accept).await {
+            Ok(list) => list,
+            Err(failure) if failure.is_absent() => return Ok(Vec::new()),
+            Err(failure) => return Err(self.error(action(), failure)),
+        };
+        let Some(Value::Array(items)) = list.get_mut("items").map(Value::take) else {
+            let failure = Failure::Garbled("the list has no items".into());
+            return Err(self.error(action(), failure));
+        };
+        let objects = items.into_iter().map(|mut item| {
+            // Items of a list carry no type of their own, or that of their metadata.
+            if let Some(item) = item.as_object_mut() {
+                item.insert("kind".into(), json!(resource.kind));
+                item.insert("apiVersion".into(), json!(resource.api_version));
+            }
+            self.object(action(), item)
+        });
+        objects.collect()
+    }
+
+    /// Server-side apply, forced. Returns the object as the server stores it.
+    ///
+    /// # Errors
+    /// Any failure.
+    pub async fn apply(&self, object: &Object) -> Result<Object, ClusterError> {
+        let resource = self.resource(object.api_version(), object.kind()).await?;
+        let path = resource.path(object.namespace(), object.name());
+        let query = query(&[("fieldManager", FIELD_MANAGER), ("force", "true")]);
+        let action = || format!("apply {}", object.key());
+        let body = Some((object.value(), "application/apply-patch+yaml"));
+        match self.request("PATCH", &format!("{path}?{query}"), body, None).await {
+            Ok(value) => self.object(action(), value),
+            Err(failure) => {
+                if matches!(failure, Failure::Refused { code: 404, .. }) {
+                    self.mapping.forget(object.api_version());
+                }
+                Err(self.error(action(), failure))
+            }
+        }
+    }
+
+    /// Creates an object.
+    ///
+    /// # Errors
+    /// Any failure, an existing object included.
+    pub async fn create(&self, object: &Object) -> Result<Object, ClusterError> {
+        let resource = self.resource(object.api_version(), object.kind()).await?;
+        let query = query(&[("fieldManager", FIELD_MANAGER)]);
+        let path = format!("{}?{query}", resource.collection(object.namespace()));
+        let action = || format!("create {}", object.key());
+        match self.request("POST", &path, Some((object.value(), "application/json")), None).await {
+            Ok(value) => self.object(action(), value),
+            Err(failure) => Err(self.error(action(), failure)),
+        }
+    }
+
+    /// Merge patch of the object or of a subresource (`""`: the object itself). A `metadata.resourceVersion` in the
+    /// patch makes it conditional.
+    ///
+    /// # Errors
+    /// Any failure.
+    pub async fn merge_patch(
+        &self,
+        resource: &Resource,
+        (namespace, name): (&str, &str),
+        subresource: &str,
+        patch: &Value,
+    ) -> Result<Object, ClusterError> {
+        let separator = if subresource.is_empty() { "" } else { "/" };
+        let path = format!("{}{separator}{subresource}", resource.path(namespace, name));
+        let query = query(&[("fieldManager", FIELD_MANAGER)]);
+        let body = Some((patch, "application/merge-patch+json"));
+        match self.request("PATCH", &format!("{path}?{query}"), body, None).await {
+            Ok(value) => self.object(format!("patch {path}"), value),
+            Err(failure) => Err(self.error(format!("patch {path}"), failure)),
+        }
+    }
+
+    /// Deletes the object if its UID is still `uid`. An absent one, or another under its name, is fine: the object
+    /// that was meant is gone.
+    ///
+    /// # Errors
+    /// Any other failure.
+    pub async fn delete(
+        &self,
+        resource: &Resource,
+        key: &ObjectKey,
+        uid: &str,
+        propagation: Propagation,
+    ) -> Result<(), ClusterError> {
+        let path = resource.path(&key.namespace, &key.name);
+        let propagation = match propagation {
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+        };
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": propagation,
+            "preconditions": {"uid": uid},
+        });
+        match self.request("DELETE", &path, Some((&options, "application/json")), None).await {
+            Ok(_) => Ok(()),
+            Err(failure) if failure.is_absent() || failure.is_conflict() => Ok(()),
+            Err(failure) => Err(self.error(format!("delete {key}"), failure)),
+        }
+    }
+
+    /// Any document, for instance `/version`.
+    ///
+    /// # Errors
+    /// Any failure.
+    pub async fn read(&self, path: &str) -> Result<Value, ClusterError> {
+        self.request("GET", path, None, None).await.map_err(|failure| self.error(format!("read {path}"), failure))
+    }
+
+    fn error(&self, action: String, failure: Failure) -> ClusterError {
+        ClusterError { cluster: self.name.to_string(), action, failure }
+    }
+
+    fn object(&self, action: String, value: Value) -> Result<Object, ClusterError> {
+        Object::try_from(value).map_err(|cause| self.error(action, Failure::Garbled(cause.into())))
+    }
+
+    async fn request(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<(&Value, &'static str)>,
+        accept: Option<&'static str>,
+    ) -> Result<Value, Failure> {
+        let mut builder = Request::builder().method(method).uri(path);
+        builder = builder.header(http::header::ACCEPT, accept.unwrap_or("application/json"));
+        let bytes = match body {
+            None => Vec::new(),
+            Some((value, content_type)) => {
+                builder = builder.header(http::header::CONTENT_TYPE, content_type);
+                serde_json::to_vec(value).map_err(|cause| Failure::Garbled(cause.into()))?
+            }
+        };
+        let request = builder.body(bytes).map_err(|cause| Failure::Garbled(cause.into()))?;
+        let _slot = self.slots.acquire().await.expect("the semaphore is never closed");
+        let text = self.client.request_text(request).await.map_err(failure_of)?;
+        serde_json::from_str(&text).map_err(|cause| Failure::Garbled(cause.into()))
+    }
+}
+
+/// How much of listed objects is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Whole objects.
+    Full,
+    /// Metadata only.
+    Metadata,
+}
+
+/// Sorts a client error by what can be done about it.
+fn failure_of(error: kube::Error) -> Failure {
+    match error {
+        kube::Error::Api(status) => {
+            let kube::core::Status { code, reason, message, .. } = *status;
+            Failure::Refused { code, reason, message }
+        }
+        kube::Error::Service(error) => match error.downcast::<CredentialError>() {
+            Ok(error) => Failure::Credentials(*error),
+            Err(error) => match error.downcast::<DeadlineExceeded>() {
+                Ok(deadline) => Failure::Deadline(*deadline),
+                Err(error) => Failure::Connection(error),
+            },
+        },
+        kube::Error::HyperError(error) => Failure::Connection(error.into()),
+        other => Failure::Garbled(other.into()),
+    }
+}
+
+/// A query string.
+fn query(pairs: &[(&str, &str)]) -> String {
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
+/// The namespaced kinds of an `APIResourceList` that can be listed.
+fn listable(api_version: &str, document: &Value) -> Vec<Resource> {
+    let resources = document["resources"].as_array().into_iter().flatten();
+    let listable = resources.filter(|r| r["verbs"].as_array().is_some_and(|verbs| verbs.iter().any(|v| v == "list")));
+    listable.filter_map(|r| Resource::from_discovery(api_version, r)).filter(|r| r.namespaced).collect()
+}

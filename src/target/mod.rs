@@ -1,0 +1,15 @@
+//! Where a custom resource's objects go: the local cluster, or the spoke that its ClusterProfile describes.
+//!
+//! - [`access`]: provider file and profile → connection data and plugin (pure);
+//! - [`credentials`]: the seam to plugins, and the cache above it;
+//! - [`stack`]: the one client stack, with the transport as a seam;
+//! - [`cluster`], [`mapping`]: the verbs the reconciler uses, and the kinds a cluster serves;
+//! - [`resolve`]: all of these together.
+
+pub mod access;
+pub mod cluster;
+pub mod credentials;
+pub mod endpoint;
+pub mod mapping;
+pub mod resolve;
+pub mod stack;

@@ -1,0 +1,347 @@
+//! From a custom resource's `spec.clusterProfileRef` to a connected, probed cluster.
+//!
+//! The profile is read afresh each time and the provider file whenever it changed, so a connection is used only as
+//! long as it is what both of them say (W1, W32). Connections are kept by profile and replaced when their data
+//! change. Installing and uninstalling resolve in the same way (W2).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use super::access::{Access, AccessConfig, AccessError, AccessFileError};
+use super::cluster::{Cluster, ClusterError, Failure};
+use super::credentials::{CredentialCache, Credentials};
+use super::stack::{self, ConnectError, Connector};
+use crate::api::{ClusterProfileRef, Reason};
+use crate::api::cluster_profile::ClusterProfile;
+use crate::clock::Clock;
+use crate::source::{Source, SourceError};
+
+/// API of ClusterProfiles (KEP-4322).
+pub const PROFILE_API: &str = "multicluster.x-k8s.io/v1alpha1";
+
+/// Limits of spoke connections.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// For one request.
+    pub request: Duration,
+    /// For one run of a credential plugin.
+    pub plugin: Duration,
+    /// Oldest Kubernetes that is served.
+    pub kubernetes_min: (u64, u64),
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { request: Duration::from_secs(10), plugin: Duration::from_secs(10), kubernetes_min: (1, 33) }
+    }
+}
+
+/// A cluster that answered in this reconcile.
+#[derive(Clone)]
+pub struct Target {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// UID of its `kube-system` namespace: the same for every profile that leads to it.
+    pub uid: String,
+}
+
+/// Why there is no target.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// No such profile.
+    #[error("failed to get ClusterProfile {key}: not found on the hub")]
+    ProfileNotFound {
+        /// The profile.
+        key: String,
+    },
+    /// The hub did not give the profile.
+    #[error("failed to get ClusterProfile {key}")]
+    ProfileUnavailable {
+        /// The profile.
+        key: String,
+        /// The cause.
+        #[source]
+        cause: ClusterError,
+    },
+    /// Its control plane is not reported healthy.
+    #[error("ClusterProfile {key} is not ready: {why}")]
+    NotReady {
+        /// The profile.
+        key: String,
+        /// What its conditions say.
+        why: String,
+    },
+    /// There is no provider file.
+    #[error(
+        "failed to build config from ClusterProfile {key}: multi-cluster support is disabled: \
+         set --clusterprofile-provider-file to enable"
+    )]
+    Disabled {
+        /// The profile.
+        key: String,
+    },
+    /// The provider file was never readable.
+    #[error("failed to load access provider config from {path:?}")]
+    FileUnreadable {
+        /// The file.
+        path: String,
+        /// The cause.
+        #[source]
+        cause: SourceError,
+    },
+    /// The provider file was never well-formed.
+    #[error("failed to load access provider config from {path:?}")]
+    FileMalformed {
+        /// The file.
+        path: String,
+        /// The cause.
+        #[source]
+        cause: AccessFileError,
+    },
+    /// No provider fits.
+    #[error("failed to build config from ClusterProfile {key}")]
+    Access {
+        /// The profile.
+        key: String,
+        /// The cause.
+        #[source]
+        cause: AccessError,
+    },
+    /// The connection data cannot be used.
+    #[error("failed to create remote client for ClusterProfile {key}")]
+    Connect {
+        /// The profile.
+        key: String,
+        /// The cause.
+        #[source]
+        cause: ConnectError,
+    },
+    /// The cluster did not answer the probe.
+    #[error("failed to reach the cluster of ClusterProfile {key}")]
+    Probe {
+        /// The profile.
+        key: String,
+        /// The cause.
+        #[source]
+        cause: ClusterError,
+    },
+    /// The cluster's Kubernetes is too old.
+    #[error(
+        "kubernetes version {found:?} of {cluster} is not compatible, need at least \
+         \"v{}.{}\" (this can be overridden with the env var \"KUBERNETES_MIN_VERSION\")", minimum.0, minimum.1
+    )]
+    TooOld {
+        /// The cluster.
+        cluster: String,
+        /// What it said.
+        found: String,
+        /// What is needed.
+        minimum: (u64, u64),
+    },
+}
+
+impl ResolveError {
+    /// The reason of `TargetClusterResolved=False`.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::ProfileNotFound { .. } => Reason::ClusterProfileNotFound,
+            Self::ProfileUnavailable { .. } => Reason::ClusterProfileUnavailable,
+            Self::NotReady { .. } => Reason::ClusterProfileNotReady,
+            Self::Disabled { .. } => Reason::MulticlusterDisabled,
+            Self::FileUnreadable { .. } | Self::FileMalformed { .. } | Self::Access { .. } => {
+                Reason::AccessProviderFailed
+            }
+            Self::Connect { .. } => Reason::RemoteClientCreationFailed,
+            Self::Probe { cause, .. } => probe_reason(&cause.failure),
+            Self::TooOld { .. } => Reason::KubernetesTooOld,
+        }
+    }
+}
+
+/// What a failed request to a spoke says about the spoke, if it says anything.
+pub fn probe_reason(failure: &Failure) -> Reason {
+    match failure {
+        Failure::Credentials(_) => Reason::CredentialsFailed,
+        Failure::Refused { code: 401, .. } => Reason::CredentialsRejected,
+        Failure::Refused { code: 403, .. } => Reason::RemoteClusterForbidden,
+        _ => Reason::RemoteClusterUnreachable,
+    }
+}
+
+/// Finds and keeps targets. One for the whole process.
+pub struct Targets {
+    hub: Cluster,
+    connector: Arc<dyn Connector>,
+    credentials: Arc<dyn Credentials>,
+    clock: Arc<dyn Clock>,
+    source: Arc<dyn Source>,
+    provider_file: Option<String>,
+    limits: Limits,
+    file: Mutex<Option<ProviderFile>>,
+    connections: Mutex<BTreeMap<String, Connection>>,
+    /// UIDs of clusters whose Kubernetes version is known to do.
+    checked: Mutex<BTreeSet<String>>,
+}
+
+/// The last provider file that could be used.
+struct ProviderFile {
+    bytes: Bytes,
+    config: Arc<AccessConfig>,
+}
+
+struct Connection {
+    access: Access,
+    cluster: Cluster,
+}
+
+/// What [`Targets`] is made of.
+pub struct Seams {
+    /// The hub.
+    pub hub: Cluster,
+    /// Opens transports to spokes.
+    pub connector: Arc<dyn Connector>,
+    /// Issues credentials for spokes.
+    pub credentials: Arc<dyn Credentials>,
+    /// Wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Files.
+    pub source: Arc<dyn Source>,
+}
+
+impl Targets {
+    /// No connections yet. Without a `provider_file` only local targets resolve.
+    pub fn new(seams: Seams, provider_file: Option<String>, limits: Limits) -> Self {
+        let Seams { hub, connector, credentials, clock, source } = seams;
+        let (file, connections, checked) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { hub, connector, credentials, clock, source, provider_file, limits, file, connections, checked }
+    }
+
+    /// The hub.
+    pub fn hub(&self) -> &Cluster {
+        &self.hub
+    }
+
+    /// The target of a reference; the hub itself for none.
+    ///
+    /// # Errors
+    /// [`ResolveError`], never a target that did not answer.
+    pub async fn resolve(&self, reference: Option<&ClusterProfileRef>) -> Result<Target, ResolveError> {
+        let Some(reference) = reference else {
+            return self.probe("local", self.hub.clone()).await;
+        };
+        let key = format!("{}/{}", reference.namespace, reference.name);
+        match self.connect(reference, &key).await {
+            Ok(cluster) => self.probe(&key, cluster).await,
+            Err(error) => {
+                self.connections.lock().remove(&key);
+                Err(error)
+            }
+        }
+    }
+
+    async fn connect(&self, reference: &ClusterProfileRef, key: &str) -> Result<Cluster, ResolveError> {
+        let profile = self.profile(reference, key).await?;
+        if !profile.is_healthy() {
+            let why = profile.control_plane_healthy.map_or_else(
+                || "it has no condition ControlPlaneHealthy".into(),
+                |health| format!("ControlPlaneHealthy is not True: {} {}", health.reason, health.message),
+            );
+            return Err(ResolveError::NotReady { key: key.into(), why: why.trim_end().into() });
+        }
+        let config = self.access_config(key).await?;
+        let access =
+            config.choose(&profile).map_err(|cause| ResolveError::Access { key: key.into(), cause })?;
+        let mut connections = self.connections.lock();
+        if let Some(known) = connections.get(key)
+            && known.access == access
+        {
+            return Ok(known.cluster.clone());
+        }
+        let transport = self
+            .connector
+            .connect(&access.endpoint)
+            .map_err(|cause| ResolveError::Connect { key: key.into(), cause })?;
+        let (issuer, clock) = (self.credentials.clone(), self.clock.clone());
+        let cache = CredentialCache::new(issuer, access.exec.clone(), clock, self.limits.plugin);
+        let client = stack::client(transport, Some(Arc::new(cache)), self.limits.request);
+        let cluster = Cluster::new(key, client);
+        tracing::info!(profile = key, server = access.endpoint.server, "connected to the cluster of a profile");
+        connections.insert(key.into(), Connection { access, cluster: cluster.clone() });
+        Ok(cluster)
+    }
+
+    async fn profile(&self, reference: &ClusterProfileRef, key: &str) -> Result<ClusterProfile, ResolveError> {
+        let unavailable = |cause| ResolveError::ProfileUnavailable { key: key.into(), cause };
+        let not_found = || ResolveError::ProfileNotFound { key: key.into() };
+        let resource = match self.hub.resource(PROFILE_API, "ClusterProfile").await {
+            Ok(resource) => resource,
+            Err(error) if matches!(error.failure, Failure::NoMatch { .. }) => return Err(not_found()),
+            Err(error) => return Err(unavailable(error)),
+        };
+        let found = self.hub.get(&resource, &reference.namespace, &reference.name).await.map_err(unavailable)?;
+        let object = found.ok_or_else(not_found)?;
+        Ok(ClusterProfile::from_value(object.value()))
+    }
+
+    /// The provider file, parsed again when its bytes changed. A file that cannot be used leaves the last good one in
+    /// force.
+    async fn access_config(&self, key: &str) -> Result<Arc<AccessConfig>, ResolveError> {
+        let path = self.provider_file.as_ref().ok_or_else(|| ResolveError::Disabled { key: key.into() })?;
+        let last = || self.file.lock().as_ref().map(|file| file.config.clone());
+        let bytes = match self.source.read(path).await {
+            Ok(bytes) => bytes,
+            Err(cause) => {
+                tracing::warn!(path, error = &cause as &dyn std::error::Error, "cannot read the provider file");
+                return last().ok_or_else(|| ResolveError::FileUnreadable { path: path.clone(), cause });
+            }
+        };
+        if let Some(file) = self.file.lock().as_ref().filter(|file| file.bytes == bytes) {
+            return Ok(file.config.clone());
+        }
+        match AccessConfig::from_json(&bytes) {
+            Ok((config, unknown)) => {
+                if !unknown.is_empty() {
+                    tracing::warn!(path, keys = unknown.join(", "), "the provider file has unknown keys");
+                }
+                let config = Arc::new(config);
+                *self.file.lock() = Some(ProviderFile { bytes, config: config.clone() });
+                Ok(config)
+            }
+            Err(cause) => {
+                tracing::warn!(path, error = &cause as &dyn std::error::Error, "cannot use the provider file");
+                last().ok_or_else(|| ResolveError::FileMalformed { path: path.clone(), cause })
+            }
+        }
+    }
+
+    /// One authenticated read proves that the cluster can be used, and tells which cluster it is.
+    async fn probe(&self, key: &str, cluster: Cluster) -> Result<Target, ResolveError> {
+        let failed = |cause| ResolveError::Probe { key: key.into(), cause };
+        let system = cluster.read("/api/v1/namespaces/kube-system").await.map_err(failed)?;
+        let uid = system["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        if !self.checked.lock().contains(&uid) {
+            let version = cluster.read("/version").await.map_err(failed)?;
+            self.check_version(&cluster, &version)?;
+            self.checked.lock().insert(uid.clone());
+        }
+        Ok(Target { cluster, uid })
+    }
+
+    fn check_version(&self, cluster: &Cluster, version: &serde_json::Value) -> Result<(), ResolveError> {
+        // Minor versions of some distributions end in `+`.
+        let number = |field: &str| version[field].as_str()?.trim_end_matches('+').parse::<u64>().ok();
+        let minimum = self.limits.kubernetes_min;
+        match number("major").zip(number("minor")) {
+            Some(found) if found >= minimum => Ok(()),
+            _ => Err(ResolveError::TooOld {
+                cluster: cluster.name().into(),
+                found: version["gitVersion"].as_str().unwrap_or("unknown").into(),
+                minimum,
+            }),
+        }
+    }
+}

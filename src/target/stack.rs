@@ -1,0 +1,122 @@
+//! The one client stack, with the transport as a parameter.
+//!
+//! `kube::Client` → deadline → bearer token → transport. Production and tests differ in the transport only.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use kube::client::Body;
+use secrecy::ExposeSecret;
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, ServiceExt};
+
+use super::credentials::{CredentialCache, CredentialError};
+use super::endpoint::Endpoint;
+
+/// Carries one HTTP request to a cluster and the answer back. It adds no credentials and no deadline.
+pub type Transport = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, BoxError>;
+
+/// The body of an answer: whole, or a stream that may last.
+pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// Opens transports.
+pub trait Connector: Send + Sync + 'static {
+    /// A transport to the endpoint. Nothing needs to be sent yet.
+    ///
+    /// # Errors
+    /// [`ConnectError`] when the connection data cannot be used.
+    fn connect(&self, endpoint: &Endpoint) -> Result<Transport, ConnectError>;
+}
+
+/// Why connection data cannot be used (a bad URL, certificates that do not parse, an unknown proxy scheme).
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot connect to {server}: {reason}")]
+pub struct ConnectError {
+    /// The endpoint's server.
+    pub server: String,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// No complete answer came in time.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("no complete answer within {0:?}")]
+pub struct DeadlineExceeded(pub Duration);
+
+/// A client over `transport`. Every request must be answered in full within `deadline`; a watch must begin in that
+/// time and may last. With `credentials`, each request carries the current token; a refused one (401) is renewed and
+/// the request sent once more, which is safe because a refused request had no effect.
+pub fn client(transport: Transport, credentials: Option<Arc<CredentialCache>>, deadline: Duration) -> kube::Client {
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (transport, credentials) = (transport.clone(), credentials.clone());
+        async move {
+            let watch = is_watch(request.uri());
+            let exchange = async {
+                let response = match credentials {
+                    Some(credentials) => send_with_token(transport, &credentials, request).await?,
+                    None => transport.oneshot(request).await?,
+                };
+                if watch { Ok(response) } else { read_whole(response).await }
+            };
+            match tokio::time::timeout(deadline, exchange).await {
+                Ok(answer) => answer,
+                Err(_) => Err(BoxError::from(DeadlineExceeded(deadline))),
+            }
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+fn is_watch(uri: &http::Uri) -> bool {
+    uri.query().unwrap_or_default().split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
+}
+
+/// Reads the body, so that a server that stalls after the headers meets the deadline too.
+async fn read_whole(response: Response<AnswerBody>) -> Result<Response<AnswerBody>, BoxError> {
+    let (parts, body) = response.into_parts();
+    let bytes = body.collect().await?.to_bytes();
+    Ok(Response::from_parts(parts, answer_body(Full::new(bytes))))
+}
+
+/// Any body as an [`AnswerBody`].
+pub fn answer_body<B>(body: B) -> AnswerBody
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    body.map_err(Into::into).boxed_unsync()
+}
+
+async fn send_with_token(
+    transport: Transport,
+    credentials: &CredentialCache,
+    request: Request<Body>,
+) -> Result<Response<AnswerBody>, BoxError> {
+    let (parts, body) = request.into_parts();
+    let body = body.collect().await.map_err(BoxError::from)?.to_bytes();
+    let mut lease = credentials.lease().await?;
+    for last in [false, true] {
+        let mut attempt = Request::from_parts(parts.clone(), Body::from(body.clone()));
+        let mut value = HeaderValue::try_from(format!("Bearer {}", lease.token.expose_secret()))
+            .map_err(|_| BoxError::from(unprintable_token(credentials)))?;
+        value.set_sensitive(true);
+        attempt.headers_mut().insert(header::AUTHORIZATION, value);
+        let response = transport.clone().oneshot(attempt).await?;
+        if last || response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        lease = credentials.renew(lease.serial).await?;
+    }
+    unreachable!("the second attempt returns")
+}
+
+fn unprintable_token(credentials: &CredentialCache) -> CredentialError {
+    credentials.failed("the token holds characters that no header may hold")
+}
+
+#[cfg(test)]
+mod tests;

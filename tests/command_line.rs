@@ -1,0 +1,121 @@
+//! The binary, from outside: statuses, streams, formats.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+const SERVING: &str = "apiVersion: operator.knative.dev/v1beta1\nkind: KnativeServing\n\
+                       metadata: {name: knative-serving, namespace: ns}\nspec:\n  ingress: {kourier: {enabled: true}}\n";
+
+/// Runs the binary with the built-in bundle.
+fn operator(arguments: &[&str], input: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knative-operator"));
+    command.env_remove("KO_DATA_PATH").env_remove("KUBERNETES_MIN_VERSION").args(arguments);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn plan_prints_version_and_phases_as_json() {
+    let output = operator(&["plan", "-f", "-", "-o", "json", "--uid", "u-1"], SERVING);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let phases: Vec<_> =
+        plan["phases"].as_array().unwrap().iter().map(|phase| phase["name"].clone()).collect();
+    assert_eq!(
+        phases,
+        ["roles", "bindings", "webhookConfigurations", "definitions", "resources", "webhookDependents"]
+    );
+    let fields: Vec<_> = plan.as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["phases", "targetVersion"]);
+    let role =
+        &plan["phases"][0]["objects"].as_array().unwrap().iter().find(|role| role["kind"] == "Role").unwrap();
+    let owner = &role["metadata"]["ownerReferences"][0];
+    assert_eq!((&owner["kind"], &owner["uid"]), (&"KnativeServing".into(), &"u-1".into()));
+}
+
+#[test]
+fn a_remote_resource_is_owned_by_its_anchor() {
+    let remote = format!("{SERVING}  clusterProfileRef: {{name: a, namespace: b}}\n");
+    let output = operator(&["plan", "-f", "-", "-o", "json", "--anchor-uid", "u-2"], &remote);
+    let text = text(&output.stdout);
+    assert!(
+        text.contains("\"name\":\"knativeserving-knative-serving-root-owner\",\"uid\":\"u-2\""),
+        "{text}"
+    );
+}
+
+#[test]
+fn plan_prints_yaml_that_is_a_stream_of_objects_and_a_summary_of_it() {
+    let yaml = operator(&["plan", "-f", "-"], SERVING);
+    let objects = knative_operator::manifest::parse_yaml(&yaml.stdout).unwrap();
+    let summary = operator(&["plan", "-f", "-", "-o", "summary"], SERVING);
+    let first_line = format!("version 1.23.0, {} objects\n", objects.len());
+    assert!(text(&summary.stdout).starts_with(&first_line), "{}", text(&summary.stdout));
+}
+
+#[test]
+fn a_bad_resource_ends_with_status_1_and_the_whole_chain_of_causes() {
+    let output = operator(&["plan", "-f", "-"], &SERVING.replace("spec:", "spec:\n  version: 1.23.9"));
+    assert_eq!(output.status.code(), Some(1));
+    let errors = text(&output.stderr);
+    assert!(
+        errors.starts_with("error: the manifests of the target version 1.23.9 are not available"),
+        "{errors}"
+    );
+    assert!(errors.contains("caused by: knative-serving/1.23.9: no such file or directory"), "{errors}");
+    for (input, message) in [
+        ("spec: [", "cannot parse -"),
+        ("", "- holds 0 documents"),
+        ("kind: Pod\napiVersion: v1", "v1 Pod is neither"),
+        (&SERVING.replace("namespace: ns", "a: b"), "KnativeServing without metadata.namespace"),
+        (&SERVING.replace("true", "7"), "spec.ingress.kourier.enabled is malformed"),
+    ] {
+        let output = operator(&["plan", "-f", "-"], input);
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]));
+        assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn an_old_target_is_refused_unless_the_minimum_is_lowered() {
+    let old = ["plan", "-f", "-", "--kubernetes-version", "v1.30.1"];
+    assert_eq!(operator(&old, SERVING).status.code(), Some(1));
+    let lowered = [&old[..], &["--kubernetes-min-version", "v1.30.0"]].concat();
+    assert!(operator(&lowered, SERVING).status.success());
+}
+
+#[test]
+fn what_has_no_effect_is_warned_about_on_standard_error() {
+    let output =
+        operator(&["plan", "-f", "-", "-o", "json"], &SERVING.replace("spec:", "spec:\n  config: {odd: {}}"));
+    assert!(output.status.success());
+    assert_eq!(text(&output.stderr), "warning: without effect: spec.config: odd\n");
+}
+
+#[test]
+fn wrong_usage_ends_with_status_2() {
+    for arguments in
+        [&["plan"][..], &["plan", "-f", "-", "-o", "xml"], &["nonsense"], &[], &["rbac"], &["status"]]
+    {
+        let output = operator(arguments, "");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(!output.stderr.is_empty() && output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn crds_prints_both_definitions_and_bundles_lists_the_releases() {
+    let definitions = knative_operator::manifest::parse_yaml(&operator(&["crds"], "").stdout).unwrap();
+    let names: Vec<_> = definitions.iter().map(|definition| definition.name()).collect();
+    assert_eq!(names, ["knativeservings.operator.knative.dev", "knativeeventings.operator.knative.dev"]);
+    let listed = operator(&["bundles", "list"], "");
+    assert!(text(&listed.stdout).contains("knative-eventing  1.23.0 1.22.0\n"), "{}", text(&listed.stdout));
+}
