@@ -119,3 +119,25 @@ fn crds_prints_both_definitions_and_bundles_lists_the_releases() {
     let listed = operator(&["bundles", "list"], "");
     assert!(text(&listed.stdout).contains("knative-eventing  1.23.0 1.22.0\n"), "{}", text(&listed.stdout));
 }
+
+#[test]
+fn images_are_printed_once_each_as_the_registry_rewrites_them() {
+    let mirrored = format!("{SERVING}  registry: {{default: 'mirror.test/${{NAME}}:1'}}\n");
+    let output = operator(&["images", "-f", "-"], &mirrored);
+    let images: Vec<_> = text(&output.stdout).lines().collect();
+    assert!(images.contains(&"mirror.test/activator:1"), "{images:?}");
+    assert!(images.is_sorted() && images.windows(2).all(|pair| pair[0] != pair[1]), "{images:?}");
+}
+
+#[test]
+fn a_plan_can_be_shown_as_its_difference_to_an_older_one() {
+    let old = std::env::temp_dir().join(format!("knative-operator-{}.yaml", std::process::id()));
+    std::fs::write(&old, SERVING).unwrap();
+    let new = format!("{SERVING}  config: {{network: {{a: b}}}}\n");
+    let output = operator(&["plan", "-f", "-", "--diff", old.to_str().unwrap()], &new);
+    std::fs::remove_file(&old).unwrap();
+    assert_eq!(
+        text(&output.stdout),
+        "0 added, 0 removed, 1 changed\n~ ConfigMap ns/config-network\n    /data/a: absent -> \"b\"\n"
+    );
+}

@@ -1,6 +1,8 @@
 //! The subcommands that need no cluster. They write to what they are given and return errors; printing is for `main`.
 
 mod bundles;
+mod diff;
+mod images;
 mod plan;
 
 use std::io::{self, Write};
@@ -96,10 +98,10 @@ pub async fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> 
         Command::Plan(args) => plan::run(&args, out, err).await,
         Command::Crds => print_yaml(out, &crd::definitions()),
         Command::Bundles(BundlesCommand::List { data_path }) => bundles::list(&catalog(data_path), out).await,
+        Command::Images { file, data_path } => plan::images(&file, data_path, out).await,
         Command::Run
         | Command::Rbac { .. }
         | Command::Status
-        | Command::Images { .. }
         | Command::Bundles(BundlesCommand::Fetch | BundlesCommand::Verify) => Err(CommandError::NotYet),
     }
 }

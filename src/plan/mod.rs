@@ -7,6 +7,7 @@ mod apply_set;
 mod kubernetes;
 mod order;
 mod owner;
+mod reads;
 mod scope;
 mod unknown;
 
@@ -24,6 +25,7 @@ pub use anchor::{anchor_name, label_value};
 pub use apply_set::{ID_LABEL, PART_OF_LABEL, apply_set_id};
 pub use kubernetes::{MINIMUM_KUBERNETES, UnsupportedKubernetes, check_kubernetes};
 pub use owner::{TARGET_NAMESPACE, target_namespace};
+pub use reads::{Reads, needed_reads};
 pub use scope::Scopes;
 
 /// What is known about the target cluster and the owner of the objects.
