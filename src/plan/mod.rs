@@ -80,7 +80,8 @@ pub struct Plan {
 pub struct Phase {
     /// Which phase it is.
     pub name: PhaseName,
-    /// In the order of the manifest.
+    /// In the order of the manifest. Some have a `status`, as typed clients send it; whoever compares with live objects
+    /// leaves that out, as the API server does in an apply.
     pub objects: Vec<Object>,
 }
 
