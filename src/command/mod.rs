@@ -24,6 +24,9 @@ pub enum CommandError {
     /// There is no such subcommand yet.
     #[error("not yet")]
     NotYet,
+    /// The data root is empty.
+    #[error("there are no releases in the data root")]
+    NoBundles,
     /// The output went nowhere.
     #[error("cannot write the output")]
     Output(#[source] io::Error),
