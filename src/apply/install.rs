@@ -89,7 +89,7 @@ pub struct Gate {
     pub workload: ObjectKey,
 }
 
-/// Applies what differs. An object that the cluster refuses for what it is does not stop the others.
+/// Applies what differs. `status` of desired objects must be left out: it is not ours to write. An object that the cluster refuses for what it is does not stop the others.
 ///
 /// # Errors
 /// The first failure that concerns the cluster rather than one object.

@@ -8,14 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::error::StepError;
 use super::record::BoundTarget;
 use super::session::Session;
-use super::{ADOPT, Next, Reconciler, TARGET_NAMESPACE};
+use super::{ADOPT, Next, Reconciler};
+use crate::api::message;
 use crate::api::{ClusterProfileRef, Component, ComponentKind, ConditionStatus, ConditionType, Reason};
 use crate::apply::anchor::{self, Anchor, Identity, NamespaceMetadata};
 use crate::apply::install::{Gate, Installation, Memory, install, prune};
 use crate::apply::observe::{Observed, observe};
 use crate::index::Peer;
 use crate::manifest::{GroupKind, ObjectKey, Release, version};
-use crate::plan::{self, Facts, Owner, PhaseName, Plan};
+use crate::plan::{self, Facts, Owner, PhaseName, Plan, PlanError};
 use crate::target::cluster::Failure;
 use crate::target::resolve::Target;
 
@@ -45,7 +46,7 @@ impl Reconciler {
         let wanted = self.catalog.target_version(component).await?;
         let installed = session.status.version.clone();
         if let Err(error) = version::check_migration(component.kind, &wanted, installed.as_deref()) {
-            let text = format!("Version migration is not eligible with message: {error}");
+            let text = message::not_eligible(&error);
             session.conditions().mark_false(ConditionType::VersionMigrationEligible, Reason::Error, &text, now);
             return Ok(None);
         }
@@ -104,8 +105,8 @@ impl Reconciler {
         target: &Target,
         peers: &[Peer],
     ) -> Result<(Plan, String), StepError> {
-        let remote = component.spec.common.cluster_profile_ref.is_some();
-        let namespace = self.namespace(session, remote);
+        let remote = component.is_remote();
+        let namespace = namespace(session, component);
         let me = self.identity(session).await?;
         let lives = |uid: &str| peers.iter().any(|peer| peer.uid == uid);
         let adopt = session.annotation(ADOPT).map(str::to_owned);
@@ -118,9 +119,10 @@ impl Reconciler {
             (None, true) => NO_UID.into(),
             (None, false) => session.object.uid().into(),
         };
-        let mut facts = self.facts(session, release, target, &namespace, remote).await?;
-        facts.owner = Some(owner(session, remote, planned_uid.clone()));
-        let plan = plan::plan(component, release, &facts)?;
+        let mut facts = self.facts(session, component, release, target, &namespace).await?;
+        facts.owner = Some(owner(component, planned_uid.clone()));
+        let plan = desired(component, release, &facts)?;
+        self.note_overrides(session, &plan);
         self.record(session, component, target, &namespace, &plan).await?;
         if !remote {
             return Ok((plan, planned_uid));
@@ -133,8 +135,19 @@ impl Reconciler {
         if uid == planned_uid {
             return Ok((plan, uid));
         }
-        facts.owner = Some(owner(session, remote, uid.clone()));
-        Ok((plan::plan(component, release, &facts)?, uid))
+        facts.owner = Some(owner(component, uid.clone()));
+        Ok((desired(component, release, &facts)?, uid))
+    }
+
+    /// Says which overrides are without effect (W42).
+    fn note_overrides(&self, session: &mut Session<'_>, plan: &Plan) {
+        let now = self.clock.now();
+        if plan.unknown_names.is_empty() {
+            session.conditions().clear(ConditionType::OverridesApplied);
+            return;
+        }
+        let text = message::without_effect(&plan.unknown_names);
+        session.conditions().mark_false(ConditionType::OverridesApplied, Reason::UnknownNames, &text, now);
     }
 
     /// Writes target and inventory ahead, if they say anything new.
@@ -198,8 +211,7 @@ impl Reconciler {
             session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
         }
         if !report.unready.is_empty() {
-            let names: Vec<_> = report.unready.iter().map(|(key, _)| key.name.as_str()).collect();
-            let text = format!("Waiting on deployments: {}", names.join(", "));
+            let text = message::waiting_on(report.unready.iter().map(|(key, _)| key.name.as_str()));
             session.conditions().mark_false(ConditionType::DeploymentsAvailable, Reason::NotReady, &text, now);
         } else if report.held.is_empty() && report.deferred.is_empty() {
             session.conditions().mark_true(ConditionType::DeploymentsAvailable, now);
@@ -245,15 +257,6 @@ impl Reconciler {
         Ok(Next::After(rest))
     }
 
-    /// Where namespaced objects go: fixed by the first install.
-    fn namespace(&self, session: &Session<'_>, remote: bool) -> String {
-        if let Some(bound) = &session.record.target {
-            return bound.namespace.clone();
-        }
-        let wished = session.annotation(TARGET_NAMESPACE).filter(|ns| remote && !ns.is_empty());
-        wished.unwrap_or(&session.key.namespace).to_owned()
-    }
-
     pub(super) async fn identity(&self, session: &Session<'_>) -> Result<Identity, StepError> {
         Ok(Identity {
             hub: self.targets.resolve(None).await?.uid,
@@ -275,10 +278,10 @@ impl Reconciler {
     async fn facts(
         &self,
         session: &Session<'_>,
+        component: &Component,
         release: &Release,
         target: &Target,
         namespace: &str,
-        remote: bool,
     ) -> Result<Facts, StepError> {
         let kinds: BTreeSet<(&str, &str)> = release.parts.iter().flat_map(|part| part.objects.iter()).map(|o| (o.api_version(), o.kind())).collect();
         for (api_version, kind) in kinds {
@@ -288,18 +291,17 @@ impl Reconciler {
                 Err(error) => return Err(StepError::Target(error)),
             }
         }
-        let pingsource_adapter = match session.key.kind {
-            ComponentKind::Serving => None,
-            ComponentKind::Eventing => {
+        let pingsource_adapter = match plan::pingsource_adapter(component, release) {
+            None => None,
+            Some(name) => {
                 let resource = target.cluster.resource("apps/v1", "Deployment").await.map_err(StepError::Target)?;
-                let found = target.cluster.get(&resource, namespace, "pingsource-mt-adapter").await;
-                found.map_err(StepError::Target)?
+                target.cluster.get(&resource, namespace, name).await.map_err(StepError::Target)?
             }
         };
         Ok(Facts {
             owner: None,
             namespace: namespace.into(),
-            apply_set: Some(apply_set(session, namespace, remote)),
+            apply_set: Some(apply_set(session, namespace, component.is_remote())),
             namespaced: target.cluster.mapping().scopes(),
             kubernetes_min_version: self.kubernetes_min_version.clone(),
             pingsource_adapter,
@@ -320,22 +322,26 @@ fn apply_set(session: &Session<'_>, namespace: &str, remote: bool) -> String {
     }
 }
 
-fn owner(session: &Session<'_>, remote: bool, uid: String) -> Owner {
-    let key = &session.key;
-    match remote {
-        true => Owner {
-            api_version: "v1".into(),
-            kind: "ConfigMap".into(),
-            name: plan::anchor_name(key.kind, &key.name),
-            uid,
-        },
-        false => Owner {
-            api_version: key.kind.api_version().into(),
-            kind: key.kind.kind().into(),
-            name: key.name.clone(),
-            uid,
-        },
+/// The plan without `status` on its objects: some releases carry it, and it is not ours to write.
+fn desired(component: &Component, release: &Release, facts: &Facts) -> Result<Plan, PlanError> {
+    let mut plan = plan::plan(component, release, facts)?;
+    for object in plan.phases.iter_mut().flat_map(|phase| &mut phase.objects) {
+        if let Some(fields) = object.value_mut().as_object_mut() {
+            fields.remove("status");
+        }
     }
+    Ok(plan)
+}
+
+/// The anchor with this UID, or the custom resource itself when it is local.
+fn owner(component: &Component, uid: String) -> Owner {
+    if component.is_remote() { Owner::anchor(component, uid) } else { Owner::component(component) }
+}
+
+/// Where namespaced objects go: fixed by the first install.
+fn namespace(session: &Session<'_>, component: &Component) -> String {
+    let bound = session.record.target.as_ref().map(|bound| bound.namespace.as_str());
+    bound.unwrap_or_else(|| plan::target_namespace(component)).to_owned()
 }
 
 fn namespace_metadata(component: &Component) -> NamespaceMetadata {
@@ -348,15 +354,14 @@ fn namespace_metadata(component: &Component) -> NamespaceMetadata {
 
 /// Everything a plan holds, as inventory entries.
 fn members(plan: &Plan) -> BTreeMap<ObjectKey, String> {
-    let objects = plan.phases.iter().flat_map(|phase| &phase.objects);
-    objects.map(|object| (object.key(), object.api_version().to_owned())).collect()
+    plan.objects().map(|object| (object.key(), object.api_version().to_owned())).collect()
 }
 
 /// Serving's internal certificates are admitted by its own webhook.
 fn gates(kind: ComponentKind, session: &Session<'_>, plan: &Plan) -> Vec<Gate> {
     let namespace = session.record.target.as_ref().map(|bound| bound.namespace.clone()).unwrap_or_default();
     let webhook = ObjectKey { kind: GroupKind::new("apps", "Deployment"), namespace, name: "webhook".into() };
-    let planned = plan.phases.iter().flat_map(|p| &p.objects).any(|object| object.key() == webhook);
+    let planned = plan.objects().any(|object| object.key() == webhook);
     let gate = Gate { phase: PhaseName::WebhookDependents, workload: webhook };
     if kind == ComponentKind::Serving && planned { vec![gate] } else { Vec::new() }
 }

@@ -1,7 +1,5 @@
 //! What a failed step means: which condition says it, with which reason, and when to try again.
 
-use std::error::Error;
-
 use crate::api::{ComponentError, ConditionType, Reason};
 use crate::apply::anchor::AnchorError;
 use crate::manifest::ManifestError;
@@ -81,20 +79,4 @@ impl From<AnchorError> for StepError {
     fn from(error: AnchorError) -> Self {
         Self::Anchor(error)
     }
-}
-
-/// An error with all its causes, for conditions and Events.
-pub fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        // Some libraries repeat their cause in their own text.
-        if !text.ends_with(&next) {
-            text.push_str(": ");
-            text.push_str(&next);
-        }
-        cause = error.source();
-    }
-    text
 }
