@@ -5,7 +5,7 @@ mod recorded;
 
 use serde_json::{Value, json};
 
-use super::{ApplyError, FieldSet, Writer, apply, conflict_message, track_update};
+use super::{ApplyError, FieldSet, Writer, apply, conflict_message, keep_times, track_update};
 use crate::schema::{MergeType, builtin_merge_type};
 
 fn writer(manager: &str, time: &str) -> Writer {
@@ -186,4 +186,16 @@ fn a_path_is_printed_as_the_server_prints_it() {
         "f:m": {"k:{\"port\":80,\"name\":\"a\"}": {"f:v": {}}}, "f:s": {"v:\"x\"": {}}, "f:z": {}, "f:l": {"i:3": {}},
     }}));
     assert_eq!(set.paths(), [".spec.z", ".spec.l[3]", ".spec.m[name=\"a\",port=80].v", ".spec.s[=\"x\"]"]);
+}
+#[test]
+fn a_write_that_comes_to_nothing_keeps_the_times_of_its_entries() {
+    let live = applied(None, &config_map(json!({"k": "1"})), "alpha").unwrap();
+    let mut new = live.clone();
+    new["metadata"]["managedFields"][0]["time"] = json!("later");
+    keep_times(&live, &mut new);
+    assert_eq!(new, live);
+    new["metadata"]["managedFields"][0]["time"] = json!("later");
+    new["data"]["k"] = json!("2");
+    keep_times(&live, &mut new);
+    assert_eq!(new["metadata"]["managedFields"][0]["time"], "later");
 }
