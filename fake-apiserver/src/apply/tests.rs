@@ -6,7 +6,7 @@ mod recorded;
 use serde_json::{Value, json};
 
 use super::{ApplyError, FieldSet, Writer, apply, conflict_message, keep_times, track_update};
-use crate::schema::{MergeType, builtin_merge_type};
+use crate::schema::builtin_merge_type;
 
 fn writer(manager: &str, time: &str) -> Writer {
     Writer { manager: manager.into(), api_version: "v1".into(), subresource: None, time: time.into() }
@@ -142,18 +142,14 @@ fn duplicate_keys_and_undeclared_fields_are_refused_in_the_servers_words() {
                 .into()
         ))
     );
-    let closed = MergeType::Object {
-        fields: ["apiVersion", "kind", "metadata"]
-            .map(|name| (name.to_owned(), MergeType::Plain.into()))
-            .into_iter()
-            .collect(),
-        rest: MergeType::Undeclared.into(),
-        always: &[],
-    };
+    let mut config = config_map(json!(["x"]));
+    config["bogus"] = json!(1);
     assert_eq!(
-        apply(None, &config_map(json!({})), &closed, &writer("alpha", "1"), false),
+        applied(None, &config, "alpha"),
         Err(ApplyError::Invalid(
-            "failed to create typed patch object (/a; /v1, Kind=ConfigMap): .data: field not declared in schema".into()
+            "failed to create typed patch object (/a; /v1, Kind=ConfigMap): errors:\n  .bogus: field not declared in \
+             schema\n  .data: expected map, got [\"x\"]"
+                .into()
         ))
     );
 }

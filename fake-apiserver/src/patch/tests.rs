@@ -21,6 +21,18 @@ fn replace_of_an_absent_member_adds_it_but_of_an_absent_item_fails() {
 }
 
 #[test]
+fn copies_of_copies_are_refused_before_they_fill_memory_or_stack() {
+    let copy = json!({"op": "copy", "from": "/a", "path": "/a/x"});
+    let patch = Value::from(vec![copy; 600]);
+    assert!(matches!(json_patch(&json!({"a": {}}), &patch), Err(PatchError::Unprocessable(_))));
+    let wide = json!([{"op": "copy", "from": "/a", "path": "/a/-"}]);
+    let patch = Value::from(vec![wide[0].clone(); 60]);
+    assert!(matches!(json_patch(&json!({"a": ["x"]}), &patch), Err(PatchError::Unprocessable(_))));
+    let long = Value::from(vec![json!({"op": "test", "path": "", "value": {}}); 10_001]);
+    assert!(matches!(json_patch(&json!({}), &long), Err(PatchError::TooLarge(_))));
+}
+
+#[test]
 fn a_json_patch_that_is_no_list_is_malformed() {
     let Err(PatchError::Malformed(message)) = json_patch(&json!({}), &json!({"op": "add"})) else {
         panic!("it is refused");
