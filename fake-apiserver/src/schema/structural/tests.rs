@@ -134,3 +134,9 @@ fn a_rule_with_an_unknown_function_is_let_pass_and_an_error_is_reported() {
     assert_eq!(errors[0].path, "<nil>");
     assert!(errors[0].message.ends_with("evaluating rule: 1 / self.a == 1"), "{}", errors[0].message);
 }
+
+#[test]
+fn a_schema_is_shared_between_threads() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    shared(&schema(json!({})));
+}
