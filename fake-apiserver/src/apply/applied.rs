@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::compare::{Difference, list_item};
 use super::element;
 use super::field_set::FieldSet;
+use super::kubectl::{owned_through_annotation, refresh_annotation};
 use super::managers::{self, Entry, Operation};
 use super::merge::merge;
 use super::prune::prune;
@@ -61,15 +62,18 @@ pub fn apply(
     let same_entry = |last: &Entry| last.fields == fields && last.api_version == writer.api_version;
     if unchanged && last.as_ref().is_some_and(same_entry) {
         managers::put_back(&mut new, recorded);
+        refresh_annotation(&mut new, applied, writer);
         return Ok(new);
     }
     let difference = Difference::between(types, live, &new);
-    let conflicts: Vec<_> = entries
-        .iter()
-        .flat_map(|entry| entry.conflicts(&entry.fields.intersection(&difference.changed)))
-        .collect();
-    if !force && !conflicts.is_empty() {
-        return Err(ApplyError::Conflicts(conflicts));
+    let taken: Vec<_> =
+        entries.iter().map(|entry| (entry, entry.fields.intersection(&difference.changed))).collect();
+    if !force && taken.iter().any(|(_, fields)| !fields.is_empty()) {
+        let allowed = owned_through_annotation(live, types, writer);
+        if !taken.iter().all(|(_, fields)| allowed.contains(fields)) {
+            let conflicts = taken.iter().flat_map(|(entry, fields)| entry.conflicts(fields));
+            return Err(ApplyError::Conflicts(conflicts.collect()));
+        }
     }
     for entry in &mut entries {
         difference.take_from(&mut entry.fields);
@@ -79,6 +83,7 @@ pub fn apply(
     own.fields = fields;
     entries.push(own);
     managers::store(&mut new, entries);
+    refresh_annotation(&mut new, applied, writer);
     Ok(new)
 }
 
@@ -86,7 +91,7 @@ pub fn apply(
 ///
 /// # Errors
 /// What is wrong with the configuration, in the server's words.
-fn applied_fields(applied: &Value, types: &MergeType) -> Result<FieldSet, ApplyError> {
+pub(super) fn applied_fields(applied: &Value, types: &MergeType) -> Result<FieldSet, ApplyError> {
     let mut reader = Reader::default();
     let fields = reader.value(types, applied);
     let problems = match reader.problems.as_slice() {

@@ -9,6 +9,7 @@ mod applied;
 mod compare;
 mod element;
 mod field_set;
+mod kubectl;
 mod managers;
 mod merge;
 mod prune;

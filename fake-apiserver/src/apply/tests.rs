@@ -195,3 +195,19 @@ fn a_write_that_comes_to_nothing_keeps_the_times_of_its_entries() {
     keep_times(&live, &mut new);
     assert_eq!(new["metadata"]["managedFields"][0]["time"], "later");
 }
+
+#[test]
+fn kubectl_takes_over_what_it_applied_on_the_client_side_and_nothing_else() {
+    let types = builtin_merge_type("", "ConfigMap");
+    let last = config_map(json!({"k": "1"})).to_string();
+    let mut object = config_map(json!({"k": "1", "l": "1"}));
+    object["metadata"]["annotations"] = json!({"kubectl.kubernetes.io/last-applied-configuration": last});
+    track_update(None, &mut object, &types, &writer("kubectl-client-side-apply", "1"));
+    let config = config_map(json!({"k": "2"}));
+    let taken = applied(Some(&object), &config, "kubectl").unwrap();
+    assert_eq!(owned(&taken, "kubectl"), json!({"f:data": {"f:k": {}}}));
+    let annotation = &taken["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"];
+    assert_eq!(*annotation, format!("{config}\n"));
+    assert!(applied(Some(&object), &config, "other").is_err());
+    assert!(applied(Some(&object), &config_map(json!({"l": "2"})), "kubectl").is_err());
+}

@@ -187,6 +187,46 @@ fn strategic_patches_of_containers_give_what_a_real_server_recorded() {
     }
 }
 
+#[test]
+fn json_and_merge_patches_of_config_maps_give_what_a_real_server_recorded() {
+    for case in ["patch-json", "patch-merge"] {
+        let mut state = Value::Null;
+        let mut compared = 0;
+        for step in cases::steps(case).unwrap_or_default() {
+            let (request, answer) = (&step["request"], &step["expect"]["body"]);
+            let path = request["path"].as_str().unwrap();
+            if !path.contains("/configmaps") || answer["kind"].is_null() || request["query"].is_object() {
+                continue;
+            }
+            let body = &request["body"];
+            let status = step["expect"]["status"].as_u64().unwrap();
+            let content_type = request["headers"]["Content-Type"].as_str().unwrap_or_default();
+            let result = match content_type {
+                "application/json-patch+json" => json_patch(&state, body),
+                "application/merge-patch+json" if body.is_object() => Ok(merge(&state, body)),
+                _ => Ok(answer.clone()),
+            };
+            if answer["kind"] == "ConfigMap" {
+                let result = result.unwrap();
+                assert_eq!(result["data"], answer["data"], "{case} {}", step["id"]);
+                assert_eq!(
+                    result["metadata"]["labels"], answer["metadata"]["labels"],
+                    "{case} {}",
+                    step["id"]
+                );
+                state = answer.clone();
+                compared += 1;
+            } else if let Err(error) = result {
+                let expected = if matches!(error, PatchError::Malformed(_)) { 400 } else { 422 };
+                assert_eq!(status, expected, "{case} {}", step["id"]);
+                assert_eq!(json!(error.to_string()), answer["message"], "{case} {}", step["id"]);
+                compared += 1;
+            }
+        }
+        println!("{case}: {compared} steps compared");
+    }
+}
+
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
