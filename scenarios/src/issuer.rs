@@ -94,7 +94,7 @@ impl Credentials for Issuer {
             Behaviour::Hang => std::future::pending().await,
         };
         let site = self.network.site(&address).ok_or_else(|| failed("no such cluster"))?;
-        let token = site.server.tokens().issue("fleet-operator", &["system:masters"], Some(real));
+        let token = site.server.tokens().issue("fleet-operator", ["system:masters"], Some(real));
         let said = SignedDuration::try_from(said).map_err(|_| failed("the life is too long"))?;
         Ok(ExecCredential { token: token.into(), expires: Some(self.clock.now() + said) })
     }

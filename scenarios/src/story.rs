@@ -119,7 +119,8 @@ impl World {
 /// Events and Leases.
 pub fn inventory(site: &Site) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
-    for object in site.server.objects() {
+    for object in site.server.snapshot().objects() {
+        let object = object.value;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
         let (namespace, name) = (text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"]));

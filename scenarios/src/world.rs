@@ -177,7 +177,7 @@ impl World {
         self.stop_operator();
         self.starts += 1;
         self.trace.note(format_args!("operator starts ({})", self.starts));
-        let token = self.hub.server.tokens().issue("operator", &["system:masters"], None);
+        let token = self.hub.server.tokens().issue("operator", ["system:masters"], None);
         let transport = self.network.transport_with_token(HUB, &token);
         let limits = Limits::default();
         let client = stack::client(transport, None, limits.request);
@@ -281,7 +281,7 @@ fn provider_file() -> Value {
 
 fn site(options: &Options, name: &str) -> Site {
     let seed = options.seed.number(&format!("cluster {name}"));
-    let server = FakeApiServer::builder().seed(seed).epoch(BEGINNING).deployment_ready_after(options.rollout).build();
+    let server = FakeApiServer::builder().seed(seed).epoch(BEGINNING).build();
     Site { name: name.into(), server, link: Link::new() }
 }
 
