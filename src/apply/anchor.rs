@@ -22,6 +22,9 @@ pub const CR: &str = "operator.knative.dev/cr";
 pub const CR_UID: &str = "operator.knative.dev/cr-uid";
 /// Annotation that marks a namespace as created by us, with the UID of the custom resource.
 pub const CREATED_FOR: &str = "operator.knative.dev/created-for";
+const DESCRIPTION: &str = "Owner of everything that knative-operator installed here for one custom resource on its \
+    hub. Deleting it makes the garbage collector delete all of that; to uninstall, delete the custom resource on the \
+    hub instead.";
 /// Annotation keys of the ApplySet specification.
 const TOOLING: &str = "applyset.kubernetes.io/tooling";
 const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
@@ -240,32 +243,33 @@ fn has_metadata_of(live: &Object, desired: &Object) -> bool {
     })
 }
 
+/// What makes an object the parent of an ApplySet: its labels and annotations (KEP-3659).
+pub fn parent_metadata(id: &str, namespace: &str, inventory: &Inventory) -> Value {
+    json!({
+        "labels": {(ID_LABEL): id},
+        "annotations": {
+            (TOOLING): concat!("knative-operator/v", env!("CARGO_PKG_VERSION")),
+            (GROUP_KINDS): inventory.group_kinds(),
+            (NAMESPACES): inventory.additional_namespaces(namespace),
+        },
+    })
+}
+
 fn desired_anchor(namespace: &str, name: &str, me: &Identity, inventory: &Inventory) -> Object {
-    typed(
-        "ConfigMap",
-        json!({
-            "name": name,
-            "namespace": namespace,
-            "labels": {
-                "app.kubernetes.io/managed-by": "knative-operator",
-                "operator.knative.dev/cr-name": label_value(&me.name),
-                (ID_LABEL): apply_set_id(&GroupKind::new("", "ConfigMap"), namespace, name),
-            },
-            "annotations": {
-                "operator.knative.dev/anchor": "true",
-                "operator.knative.dev/protected": "true",
-                "operator.knative.dev/description": "Owner of everything that knative-operator installed here for one \
-                    custom resource on its hub. Deleting it makes the garbage collector delete all of that; to \
-                    uninstall, delete the custom resource on the hub instead.",
-                (HUB): me.hub,
-                (CR): format!("{}/{}", me.namespace, me.name),
-                (CR_UID): me.uid,
-                (TOOLING): concat!("knative-operator/v", env!("CARGO_PKG_VERSION")),
-                (GROUP_KINDS): inventory.group_kinds(),
-                (NAMESPACES): inventory.additional_namespaces(namespace),
-            },
-        }),
-    )
+    let id = apply_set_id(&GroupKind::new("", "ConfigMap"), namespace, name);
+    let mut metadata = parent_metadata(&id, namespace, inventory);
+    metadata["name"] = json!(name);
+    metadata["namespace"] = json!(namespace);
+    let mut anchor = typed("ConfigMap", metadata);
+    anchor.set_label("app.kubernetes.io/managed-by", "knative-operator");
+    anchor.set_label("operator.knative.dev/cr-name", &label_value(&me.name));
+    anchor.set_annotation("operator.knative.dev/anchor", "true");
+    anchor.set_annotation("operator.knative.dev/protected", "true");
+    anchor.set_annotation("operator.knative.dev/description", DESCRIPTION);
+    anchor.set_annotation(HUB, &me.hub);
+    anchor.set_annotation(CR, &format!("{}/{}", me.namespace, me.name));
+    anchor.set_annotation(CR_UID, &me.uid);
+    anchor
 }
 
 fn typed(kind: &str, metadata: Value) -> Object {

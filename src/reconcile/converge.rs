@@ -125,6 +125,9 @@ impl Reconciler {
         self.note_overrides(session, &plan);
         self.record(session, component, target, &namespace, &plan).await?;
         if !remote {
+            let id = apply_set(session, &namespace, remote);
+            let parent = anchor::parent_metadata(&id, &namespace, &session.record.inventory);
+            session.merge_metadata(&parent).await.map_err(StepError::Hub)?;
             return Ok((plan, planned_uid));
         }
         let metadata = namespace_metadata(component);

@@ -85,6 +85,26 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Merges labels and annotations into the metadata, if any of them differs.
+    ///
+    /// # Errors
+    /// Any failure.
+    pub(super) async fn merge_metadata(&mut self, wanted: &Value) -> Result<(), ClusterError> {
+        let metadata = &self.object.value()["metadata"];
+        let differs = |field: &str| {
+            let fields = wanted[field].as_object();
+            fields.is_some_and(|fields| fields.iter().any(|(key, value)| metadata[field][key] != *value))
+        };
+        if !differs("labels") && !differs("annotations") {
+            return Ok(());
+        }
+        let mut patch = wanted.clone();
+        patch["resourceVersion"] = metadata["resourceVersion"].clone();
+        let name = (self.key.namespace.as_str(), self.key.name.as_str());
+        self.object = self.hub.merge_patch(&self.resource, name, "", &json!({"metadata": patch})).await?;
+        Ok(())
+    }
+
     /// Sets the finalizers, guarded by the version that was read.
     ///
     /// # Errors
