@@ -74,7 +74,8 @@ impl Issuer {
 #[async_trait]
 impl Credentials for Issuer {
     async fn issue(&self, request: &ExecRequest) -> Result<ExecCredential, CredentialError> {
-        let address = request.cluster.as_ref().map(|cluster| cluster.endpoint.server.clone()).unwrap_or_default();
+        let address =
+            request.cluster.as_ref().map(|cluster| cluster.endpoint.server.clone()).unwrap_or_default();
         let behaviour = {
             let mut state = self.state.lock();
             state.runs += 1;

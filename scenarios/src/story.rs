@@ -47,7 +47,9 @@ fn target(spec: &mut Value, spoke: Option<&str>) {
 }
 
 /// The operator's id of a component as [`World::edit`] and [`World::delete`] want it.
-pub fn id((kind, namespace, name): (&'static str, &'static str, &'static str)) -> (&'static str, &'static str, &'static str, &'static str) {
+pub fn id(
+    (kind, namespace, name): (&'static str, &'static str, &'static str),
+) -> (&'static str, &'static str, &'static str, &'static str) {
     ("operator.knative.dev", kind, namespace, name)
 }
 
@@ -69,7 +71,11 @@ impl World {
     /// # Panics
     /// With the conditions, when it does not come in time.
     #[expect(clippy::panic, reason = "an expectation of a story")]
-    pub async fn ready(&self, component: (&'static str, &'static str, &'static str), version: &str) -> Duration {
+    pub async fn ready(
+        &self,
+        component: (&'static str, &'static str, &'static str),
+        version: &str,
+    ) -> Duration {
         match self.until(SOON, |world| world.is_ready(component, version)).await {
             Some(time) => time,
             None => {

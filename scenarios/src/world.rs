@@ -127,7 +127,8 @@ impl World {
         let name = profile["metadata"]["name"].as_str().unwrap_or_default();
         self.trace.note(format_args!("user reports on ClusterProfile {name}"));
         let write = |object: &mut Value| object["status"] = profile["status"].clone();
-        if let Err(status) = self.hub.server.edit_status(PROFILE_GROUP, "ClusterProfile", FLEET, name, write) {
+        if let Err(status) = self.hub.server.edit_status(PROFILE_GROUP, "ClusterProfile", FLEET, name, write)
+        {
             panic!("the hub refuses the status of {name}: {status:?}");
         }
     }

@@ -140,10 +140,8 @@ pub async fn ensure_namespace(
     me: &Identity,
     metadata: &NamespaceMetadata,
 ) -> Result<(), AnchorError> {
-    let terminating = || AnchorError::NamespaceTerminating {
-        namespace: namespace.into(),
-        cluster: cluster.name().into(),
-    };
+    let terminating =
+        || AnchorError::NamespaceTerminating { namespace: namespace.into(), cluster: cluster.name().into() };
     let resource = cluster.resource("v1", "Namespace").await?;
     if let Some(live) = cluster.get(&resource, "", namespace).await? {
         let phase = &live.value()["status"]["phase"];
@@ -154,7 +152,7 @@ pub async fn ensure_namespace(
     labels.insert("app.kubernetes.io/managed-by".into(), "knative-operator".into());
     let mut annotations = metadata.annotations.clone();
     annotations.insert(CREATED_FOR.into(), me.uid.clone());
-    let object = typed("Namespace", json!({"name": namespace, "labels": labels, "annotations": annotations}));
+    let object = typed("Namespace", &json!({"name": namespace, "labels": labels, "annotations": annotations}));
     match cluster.create(&object).await {
         Ok(_) => Ok(()),
         Err(error) if error.failure.is_already_exists() => Ok(()),
@@ -260,7 +258,7 @@ fn desired_anchor(namespace: &str, name: &str, me: &Identity, inventory: &Invent
     let mut metadata = parent_metadata(&id, namespace, inventory);
     metadata["name"] = json!(name);
     metadata["namespace"] = json!(namespace);
-    let mut anchor = typed("ConfigMap", metadata);
+    let mut anchor = typed("ConfigMap", &metadata);
     anchor.set_label("app.kubernetes.io/managed-by", "knative-operator");
     anchor.set_label("operator.knative.dev/cr-name", &label_value(&me.name));
     anchor.set_annotation("operator.knative.dev/anchor", "true");
@@ -272,7 +270,7 @@ fn desired_anchor(namespace: &str, name: &str, me: &Identity, inventory: &Invent
     anchor
 }
 
-fn typed(kind: &str, metadata: Value) -> Object {
+fn typed(kind: &str, metadata: &Value) -> Object {
     Object::try_from(json!({"apiVersion": "v1", "kind": kind, "metadata": metadata}))
         .expect("apiVersion, kind and metadata are given")
 }
@@ -294,7 +292,7 @@ mod tests {
 
     #[test]
     fn an_anchor_without_identity_is_adopted() {
-        let bare = typed("ConfigMap", json!({"name": "x"}));
+        let bare = typed("ConfigMap", &json!({"name": "x"}));
         assert_eq!(judge(&bare, &me(), |_| true, None), Verdict::Adopt);
     }
 

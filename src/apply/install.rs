@@ -76,7 +76,10 @@ pub struct Installation {
 impl Installation {
     /// Whether everything is applied and rolled out.
     pub fn is_complete(&self) -> bool {
-        self.rejected.is_empty() && self.unready.is_empty() && self.deferred.is_empty() && self.held.is_empty()
+        self.rejected.is_empty()
+            && self.unready.is_empty()
+            && self.deferred.is_empty()
+            && self.held.is_empty()
     }
 }
 
@@ -107,7 +110,8 @@ pub async fn install(
     let mut report = Installation::default();
     for phase in phases {
         let held = gates.iter().any(|gate| {
-            gate.phase == phase.name && live.get(&gate.workload).is_none_or(|w| readiness(w) != Readiness::Ready)
+            gate.phase == phase.name
+                && live.get(&gate.workload).is_none_or(|w| readiness(w) != Readiness::Ready)
         });
         if held && !phase.objects.is_empty() {
             report.held.push(phase.name);
@@ -224,14 +228,19 @@ fn unready(key: &ObjectKey, live: &BTreeMap<ObjectKey, Object>) -> Option<(Objec
 
 /// Kinds that the plan defines and the cluster does not serve yet.
 fn pending_kinds(phases: &[Phase], live: &BTreeMap<ObjectKey, Object>) -> BTreeSet<GroupKind> {
-    let definitions = phases.iter().filter(|phase| phase.name == PhaseName::Definitions).flat_map(|p| &p.objects);
+    let definitions =
+        phases.iter().filter(|phase| phase.name == PhaseName::Definitions).flat_map(|p| &p.objects);
     let pending = definitions.filter(|d| d.kind() == "CustomResourceDefinition").filter(|definition| {
         // A list of metadata says nothing about conditions; what was there before this pass is established.
-        live.get(&definition.key()).is_none_or(|live| live.value()["spec"].is_object() && !is_established(live))
+        live.get(&definition.key())
+            .is_none_or(|live| live.value()["spec"].is_object() && !is_established(live))
     });
     let names = pending.map(|definition| {
         let spec = &definition.value()["spec"];
-        GroupKind::new(spec["group"].as_str().unwrap_or_default(), spec["names"]["kind"].as_str().unwrap_or_default())
+        GroupKind::new(
+            spec["group"].as_str().unwrap_or_default(),
+            spec["names"]["kind"].as_str().unwrap_or_default(),
+        )
     });
     names.collect()
 }

@@ -123,7 +123,8 @@ mod tests {
     }
 
     fn desired(spec: Value) -> Object {
-        Object::try_from(json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "x"}, "spec": spec})).unwrap()
+        Object::try_from(json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "x"}, "spec": spec}))
+            .unwrap()
     }
 
     #[test]
@@ -149,8 +150,11 @@ mod tests {
     fn items_of_lists_are_told_apart_by_their_keys() {
         let fields = json!({"f:spec": {"f:c": {"k:{\"name\":\"x\"}": {".": {}, "f:name": {}, "f:image": {}}},
                                        "f:s": {"v:\"q\"": {}}}});
-        let live = live(json!({"c": [{"name": "injected"}, {"name": "x", "image": "i", "pull": "Always"}],
-                               "s": ["p", "q"]}), fields);
+        let live = live(
+            json!({"c": [{"name": "injected"}, {"name": "x", "image": "i", "pull": "Always"}],
+                               "s": ["p", "q"]}),
+            fields,
+        );
         let want = |image: &str| desired(json!({"c": [{"name": "x", "image": image}], "s": ["q"]}));
         assert!(is_as_desired(&want("i"), &live, "m"));
         assert!(!is_as_desired(&want("j"), &live, "m"));

@@ -138,7 +138,11 @@ impl Uninstall<'_> {
                 let live = match listed.get(key) {
                     Some(live) => Some(live.clone()),
                     // Somebody may have taken our label off.
-                    None => self.cluster.get(&resource, &key.namespace, &key.name).await?.filter(|o| self.is_ours(o)),
+                    None => self
+                        .cluster
+                        .get(&resource, &key.namespace, &key.name)
+                        .await?
+                        .filter(|o| self.is_ours(o)),
                 };
                 if let Some(live) = live {
                     found.insert(key.clone(), live);
@@ -168,15 +172,19 @@ impl Uninstall<'_> {
         let going = metadata["deletionTimestamp"].is_string();
         if going {
             removal.remaining.push(key.clone());
-            let holders: Vec<_> = metadata["finalizers"].as_array().into_iter().flatten().filter_map(|f| f.as_str()).collect();
-            let foreign: Vec<_> = holders.into_iter().filter(|f| !matches!(*f, "foregroundDeletion" | "orphan")).collect();
+            let holders: Vec<_> =
+                metadata["finalizers"].as_array().into_iter().flatten().filter_map(|f| f.as_str()).collect();
+            let foreign: Vec<_> =
+                holders.into_iter().filter(|f| !matches!(*f, "foregroundDeletion" | "orphan")).collect();
             if !foreign.is_empty() {
                 removal.blocked.push(format!("{key} is held by finalizer {}", foreign.join(", ")));
             }
             return Ok(());
         }
         let through_anchor = self.anchor.is_some_and(|anchor| anchor.namespace == key.namespace)
-            && live.value()["metadata"]["ownerReferences"].as_array().is_some_and(|owners| !owners.is_empty());
+            && live.value()["metadata"]["ownerReferences"]
+                .as_array()
+                .is_some_and(|owners| !owners.is_empty());
         if through_anchor {
             removal.remaining.push(key.clone());
             return Ok(());
@@ -239,7 +247,8 @@ impl Uninstall<'_> {
                 return Ok(());
             }
         } else {
-            let bare = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key.name}});
+            let bare =
+                serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key.name}});
             let bare = Object::try_from(bare).expect("a complete object");
             self.cluster.apply(&bare).await?;
         }
@@ -248,7 +257,11 @@ impl Uninstall<'_> {
     }
 
     /// The first object in the namespace that is neither ours nor made by Kubernetes for every namespace.
-    async fn foreign_in(&self, namespace: &str, inventory: &Inventory) -> Result<Option<ObjectKey>, ClusterError> {
+    async fn foreign_in(
+        &self,
+        namespace: &str,
+        inventory: &Inventory,
+    ) -> Result<Option<ObjectKey>, ClusterError> {
         for resource in self.cluster.namespaced_resources().await? {
             for object in self.cluster.list_in(&resource, namespace).await? {
                 let key = object.key();
@@ -267,7 +280,9 @@ fn is_incidental(key: &ObjectKey) -> bool {
         ("", "ConfigMap") => key.name == "kube-root-ca.crt",
         ("", "ServiceAccount") => key.name == "default",
         ("", "Event" | "Endpoints") => true,
-        ("events.k8s.io", "Event") | ("coordination.k8s.io", "Lease") | ("discovery.k8s.io", "EndpointSlice") => true,
+        ("events.k8s.io", "Event")
+        | ("coordination.k8s.io", "Lease")
+        | ("discovery.k8s.io", "EndpointSlice") => true,
         _ => false,
     }
 }

@@ -24,7 +24,11 @@ use crate::target::resolve::Target;
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
 
 impl Reconciler {
-    pub(super) async fn converge(&self, session: &mut Session<'_>, peers: &[Peer]) -> Result<Next, StepError> {
+    pub(super) async fn converge(
+        &self,
+        session: &mut Session<'_>,
+        peers: &[Peer],
+    ) -> Result<Next, StepError> {
         let component = Self::component(session)?;
         let Some(release) = self.release(session, &component).await? else {
             return Ok(Next::After(self.intervals.drift));
@@ -41,13 +45,22 @@ impl Reconciler {
     }
 
     /// The release that is asked for; `None` when it must not be migrated to.
-    async fn release(&self, session: &mut Session<'_>, component: &Component) -> Result<Option<Release>, StepError> {
+    async fn release(
+        &self,
+        session: &mut Session<'_>,
+        component: &Component,
+    ) -> Result<Option<Release>, StepError> {
         let now = self.clock.now();
         let wanted = self.catalog.target_version(component).await?;
         let installed = session.status.version.clone();
         if let Err(error) = version::check_migration(component.kind, &wanted, installed.as_deref()) {
             let text = message::not_eligible(&error);
-            session.conditions().mark_false(ConditionType::VersionMigrationEligible, Reason::Error, &text, now);
+            session.conditions().mark_false(
+                ConditionType::VersionMigrationEligible,
+                Reason::Error,
+                &text,
+                now,
+            );
             return Ok(None);
         }
         session.conditions().mark_true(ConditionType::VersionMigrationEligible, now);
@@ -71,7 +84,10 @@ impl Reconciler {
             && bound.profile.as_ref() != asked
         {
             let name = |profile: Option<&ClusterProfileRef>| {
-                profile.map_or_else(|| "the local cluster".into(), |p| format!("ClusterProfile {}/{}", p.namespace, p.name))
+                profile.map_or_else(
+                    || "the local cluster".into(),
+                    |p| format!("ClusterProfile {}/{}", p.namespace, p.name),
+                )
             };
             let text = format!(
                 "installed on {}, which cannot be changed to {}; delete this resource and create another",
@@ -85,10 +101,12 @@ impl Reconciler {
         let senior = peers.iter().find(|peer| {
             let same = peer.key.kind == session.key.kind;
             let bound = peer.record.as_ref().and_then(|record| record.target.as_ref());
-            same && bound.is_some_and(|bound| bound.cluster == target.uid) && peer.is_senior_to(created, session.object.uid())
+            same && bound.is_some_and(|bound| bound.cluster == target.uid)
+                && peer.is_senior_to(created, session.object.uid())
         });
         if let Some(senior) = senior {
-            let text = format!("{} already installs into this cluster; only the oldest of a kind does", senior.key);
+            let text =
+                format!("{} already installs into this cluster; only the oldest of a kind does", senior.key);
             return refuse(session, Reason::TargetClusterInUse, &text);
         }
         session.conditions().mark_true(ConditionType::TargetClusterResolved, now);
@@ -134,7 +152,8 @@ impl Reconciler {
         anchor::ensure_namespace(&target.cluster, &namespace, &me, &metadata).await?;
         let inventory = &session.record.inventory;
         let Anchor { uid, .. } =
-            anchor::ensure_anchor(&target.cluster, &namespace, &me, inventory, lives, adopt.as_deref()).await?;
+            anchor::ensure_anchor(&target.cluster, &namespace, &me, inventory, lives, adopt.as_deref())
+                .await?;
         if uid == planned_uid {
             return Ok((plan, uid));
         }
@@ -184,7 +203,8 @@ impl Reconciler {
     ) -> Result<(Next, Memory), StepError> {
         let selector = self.selector(session);
         let kinds = session.record.inventory.kinds();
-        let observed = observe(&target.cluster, &kinds, &selector, &memory).await.map_err(StepError::Target)?;
+        let observed =
+            observe(&target.cluster, &kinds, &selector, &memory).await.map_err(StepError::Target)?;
         let gates = gates(component.kind, session, plan);
         let inventory = &mut session.record.inventory;
         let report = install(&target.cluster, &plan.phases, &gates, &observed, inventory, &mut memory)
@@ -197,7 +217,10 @@ impl Reconciler {
         if !self.judge(session, &report) {
             // What was just written changes soon; what waits for others is looked at at the usual pace.
             let soon = !report.deferred.is_empty();
-            return Ok((Next::After(if soon { self.intervals.removal_poll } else { self.intervals.poll }), memory));
+            return Ok((
+                Next::After(if soon { self.intervals.removal_poll } else { self.intervals.poll }),
+                memory,
+            ));
         }
         let next = self.prune(session, plan, target, &observed).await?;
         Ok((next, memory))
@@ -215,7 +238,12 @@ impl Reconciler {
         }
         if !report.unready.is_empty() {
             let text = message::waiting_on(report.unready.iter().map(|(key, _)| key.name.as_str()));
-            session.conditions().mark_false(ConditionType::DeploymentsAvailable, Reason::NotReady, &text, now);
+            session.conditions().mark_false(
+                ConditionType::DeploymentsAvailable,
+                Reason::NotReady,
+                &text,
+                now,
+            );
         } else if report.held.is_empty() && report.deferred.is_empty() {
             session.conditions().mark_true(ConditionType::DeploymentsAvailable, now);
         }
@@ -243,8 +271,10 @@ impl Reconciler {
         let left = prune(&target.cluster, &obsolete, observed).await.map_err(StepError::Target)?;
         let still: BTreeSet<&ObjectKey> = left.iter().map(|(key, _)| key).collect();
         session.record.inventory.objects.retain(|key, _| wanted.contains_key(key) || still.contains(key));
-        let refused: Vec<_> =
-            left.iter().filter_map(|(key, error)| Some(format!("{key}: {}", error.as_ref()?.failure))).collect();
+        let refused: Vec<_> = left
+            .iter()
+            .filter_map(|(key, error)| Some(format!("{key}: {}", error.as_ref()?.failure)))
+            .collect();
         if !refused.is_empty() {
             let text = format!("failed to delete obsolete resources: {}", refused.join("; "));
             let reason = Reason::PruneFailed;
@@ -286,7 +316,12 @@ impl Reconciler {
         target: &Target,
         namespace: &str,
     ) -> Result<Facts, StepError> {
-        let kinds: BTreeSet<(&str, &str)> = release.parts.iter().flat_map(|part| part.objects.iter()).map(|o| (o.api_version(), o.kind())).collect();
+        let kinds: BTreeSet<(&str, &str)> = release
+            .parts
+            .iter()
+            .flat_map(|part| part.objects.iter())
+            .map(|o| (o.api_version(), o.kind()))
+            .collect();
         for (api_version, kind) in kinds {
             match target.cluster.resource(api_version, kind).await {
                 Ok(_) => {}
@@ -297,7 +332,8 @@ impl Reconciler {
         let pingsource_adapter = match plan::pingsource_adapter(component, release) {
             None => None,
             Some(name) => {
-                let resource = target.cluster.resource("apps/v1", "Deployment").await.map_err(StepError::Target)?;
+                let resource =
+                    target.cluster.resource("apps/v1", "Deployment").await.map_err(StepError::Target)?;
                 target.cluster.get(&resource, namespace, name).await.map_err(StepError::Target)?
             }
         };
@@ -317,7 +353,11 @@ impl Reconciler {
 fn apply_set(session: &Session<'_>, namespace: &str, remote: bool) -> String {
     let key = &session.key;
     match remote {
-        true => plan::apply_set_id(&GroupKind::new("", "ConfigMap"), namespace, &plan::anchor_name(key.kind, &key.name)),
+        true => plan::apply_set_id(
+            &GroupKind::new("", "ConfigMap"),
+            namespace,
+            &plan::anchor_name(key.kind, &key.name),
+        ),
         false => {
             let parent = GroupKind::new(key.kind.group(), key.kind.kind());
             plan::apply_set_id(&parent, &key.namespace, &key.name)

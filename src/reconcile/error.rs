@@ -53,10 +53,14 @@ impl StepError {
             Self::Resolve(error) => target(error.reason()),
             Self::Malformed(_) | Self::Manifest(_) | Self::Plan(_) => install(Reason::Error),
             Self::Anchor(AnchorError::OwnedElsewhere { .. }) => target(Reason::AnchorOwnedElsewhere),
-            Self::Anchor(AnchorError::NamespaceTerminating { .. }) => install(Reason::TargetNamespaceTerminating),
+            Self::Anchor(AnchorError::NamespaceTerminating { .. }) => {
+                install(Reason::TargetNamespaceTerminating)
+            }
             Self::Anchor(AnchorError::Cluster(error)) | Self::Target(error) => match &error.failure {
                 failure if failure.is_unreachable() => target(probe_reason(failure)),
-                failure @ (Failure::Credentials(_) | Failure::Refused { code: 401, .. }) => target(probe_reason(failure)),
+                failure @ (Failure::Credentials(_) | Failure::Refused { code: 401, .. }) => {
+                    target(probe_reason(failure))
+                }
                 _ => install(Reason::Error),
             },
             Self::Hub(_) => None,

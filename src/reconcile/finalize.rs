@@ -16,7 +16,11 @@ use crate::manifest::ObjectKey;
 use crate::target::resolve::Target;
 
 impl Reconciler {
-    pub(super) async fn finalize(&self, session: &mut Session<'_>, peers: &[Peer]) -> Result<Next, StepError> {
+    pub(super) async fn finalize(
+        &self,
+        session: &mut Session<'_>,
+        peers: &[Peer],
+    ) -> Result<Next, StepError> {
         let ours = session.key.kind.finalizer();
         if !session.finalizers().iter().any(|finalizer| finalizer == ours) {
             return Ok(Next::OnChange);
@@ -87,10 +91,13 @@ impl Reconciler {
     /// Lets the custom resource go and leaves its objects, with an Event that lists them.
     async fn orphan(&self, session: &mut Session<'_>) -> Result<Next, StepError> {
         let objects: Vec<_> = session.record.inventory.objects.keys().map(ToString::to_string).collect();
-        let place = session.record.target.as_ref().map_or_else(|| "nowhere".into(), |bound| match &bound.profile {
-            Some(profile) => format!("ClusterProfile {}/{}", profile.namespace, profile.name),
-            None => "the local cluster".into(),
-        });
+        let place = session.record.target.as_ref().map_or_else(
+            || "nowhere".into(),
+            |bound| match &bound.profile {
+                Some(profile) => format!("ClusterProfile {}/{}", profile.namespace, profile.name),
+                None => "the local cluster".into(),
+            },
+        );
         let note = format!("Orphaned {} objects on {place}: {}", objects.len(), objects.join(", "));
         self.events.record(&session.key, &session.object, Severity::Warning, "Orphaned", &note).await;
         tracing::warn!(object = %session.key, note, "deletion policy is orphan");
@@ -113,8 +120,13 @@ impl Reconciler {
 
 /// Cluster-scoped objects that another custom resource on the same cluster still lists.
 fn needed_by_others(peers: &[Peer], cluster: &str) -> BTreeSet<ObjectKey> {
-    let there = peers.iter().filter_map(|peer| peer.record.as_ref()).filter(|record| {
-        record.target.as_ref().is_some_and(|target| target.cluster == cluster)
-    });
-    there.flat_map(|record| record.inventory.objects.keys()).filter(|key| key.namespace.is_empty()).cloned().collect()
+    let there = peers
+        .iter()
+        .filter_map(|peer| peer.record.as_ref())
+        .filter(|record| record.target.as_ref().is_some_and(|target| target.cluster == cluster));
+    there
+        .flat_map(|record| record.inventory.objects.keys())
+        .filter(|key| key.namespace.is_empty())
+        .cloned()
+        .collect()
 }

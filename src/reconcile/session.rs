@@ -25,7 +25,13 @@ pub(super) struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// A session with what was read.
-    pub(super) fn new(hub: &'a Cluster, resource: Resource, key: Key, object: Object, record: Record) -> Self {
+    pub(super) fn new(
+        hub: &'a Cluster,
+        resource: Resource,
+        key: Key,
+        object: Object,
+        record: Record,
+    ) -> Self {
         let status = Status::from_value(&object.value()["status"]);
         Self { hub, resource, key, object, status, record }
     }
@@ -131,7 +137,9 @@ fn difference(stored: &Value, wanted: &Value) -> Option<Value> {
     if stored == wanted {
         return None;
     }
-    let (Some(from), Some(to)) = (stored.as_object(), wanted.as_object()) else { return Some(wanted.clone()) };
+    let (Some(from), Some(to)) = (stored.as_object(), wanted.as_object()) else {
+        return Some(wanted.clone());
+    };
     let mut patch = Map::new();
     for (key, value) in to {
         match from.get(key) {

@@ -117,7 +117,8 @@ fn a_spoke_that_refuses_never_answers_or_stalls_after_the_headers_is_unreachable
             let spoke = world.network.site(&address("east")).expect("added above");
             let rule = spoke.link.add(Rule { when: Match::any(), then: action.clone() });
             world.start_operator();
-            let text = world.says(SERVING, "TargetClusterResolved", "False", "RemoteClusterUnreachable").await;
+            let text =
+                world.says(SERVING, "TargetClusterResolved", "False", "RemoteClusterUnreachable").await;
             assert!(text.contains("fleet/east"), "{action:?}: {text}");
             assert!(spoke.link.hits(rule) > 0);
             spoke.link.remove(rule);

@@ -12,7 +12,9 @@ fn smoke() {
         world.start_operator();
         world.submit(serving("1.22.0", Some("east")));
         world.pass(Duration::from_secs(30)).await;
-        for line in world.trace.lines() { println!("{line}"); }
+        for line in world.trace.lines() {
+            println!("{line}");
+        }
         println!("{:#}", world.component(SERVING).unwrap()["status"]);
     });
 }
