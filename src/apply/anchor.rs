@@ -152,7 +152,8 @@ pub async fn ensure_namespace(
     labels.insert("app.kubernetes.io/managed-by".into(), "knative-operator".into());
     let mut annotations = metadata.annotations.clone();
     annotations.insert(CREATED_FOR.into(), me.uid.clone());
-    let object = typed("Namespace", &json!({"name": namespace, "labels": labels, "annotations": annotations}));
+    let object =
+        typed("Namespace", &json!({"name": namespace, "labels": labels, "annotations": annotations}));
     match cluster.create(&object).await {
         Ok(_) => Ok(()),
         Err(error) if error.failure.is_already_exists() => Ok(()),

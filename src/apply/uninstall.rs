@@ -8,8 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::anchor::{Anchor, CREATED_FOR};
 use super::inventory::Inventory;
+use super::shape::has_writer;
 use crate::manifest::{GroupKind, Object, ObjectKey};
-use crate::target::cluster::{Cluster, ClusterError, Detail, Failure, Propagation};
+use crate::target::cluster::{Cluster, ClusterError, Detail, FIELD_MANAGER, Failure, Propagation};
+
+/// Field manager of the Go operator, whose installations are taken over.
+const PREDECESSOR: &str = "manifestival";
 
 /// How far an uninstall has come.
 #[derive(Debug, Default)]
@@ -153,12 +157,12 @@ impl Uninstall<'_> {
         Ok(found)
     }
 
-    /// An object under a member's name that we never wrote is somebody else's.
+    /// An object under a member's name that neither we nor the operator before us ever wrote is somebody else's.
     fn is_ours(&self, live: &Object) -> bool {
         let owner = self.anchor.map_or(self.owner_uid, |anchor| anchor.uid.as_str());
         let owners = live.value()["metadata"]["ownerReferences"].as_array();
         owners.into_iter().flatten().any(|o| o["uid"] == owner)
-            || super::shape::has_writer(live, crate::target::cluster::FIELD_MANAGER)
+            || [FIELD_MANAGER, PREDECESSOR].iter().any(|manager| has_writer(live, manager))
     }
 
     async fn delete(

@@ -68,7 +68,7 @@ impl Reconciler {
     }
 
     /// The target, resolved and not in use by an older custom resource; `None` when it must not be touched.
-    async fn target(
+    pub(super) async fn target(
         &self,
         session: &mut Session<'_>,
         component: &Component,
@@ -115,7 +115,7 @@ impl Reconciler {
 
     /// Makes the plan, and records target and inventory before anything is written to the target. Returns the plan
     /// with the owner's UID.
-    async fn plan_and_record(
+    pub(super) async fn plan_and_record(
         &self,
         session: &mut Session<'_>,
         component: &Component,

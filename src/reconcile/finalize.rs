@@ -28,6 +28,9 @@ impl Reconciler {
         if session.annotation(DELETION_POLICY) == Some("orphan") {
             return self.orphan(session).await;
         }
+        if session.record.target.is_none() && !session.status.manifests.is_empty() {
+            self.take_over(session, peers).await?;
+        }
         let Some(bound) = session.record.target.clone() else {
             return self.release_finalizer(session).await;
         };
@@ -57,6 +60,19 @@ impl Reconciler {
         }
         self.note_removal(session, &removal).await;
         Ok(if removal.blocked.is_empty() { Next::After(self.intervals.removal_poll) } else { Next::Backoff })
+    }
+
+    /// Records what an operator that kept no record has installed: the plan for the version in the status.
+    async fn take_over(&self, session: &mut Session<'_>, peers: &[Peer]) -> Result<(), StepError> {
+        let mut component = Self::component(session)?;
+        if let Some(installed) = &session.status.version {
+            component.spec.common.version = installed.clone();
+        }
+        let release = self.catalog.release(&component).await?;
+        if let Some(target) = self.target(session, &component, peers).await? {
+            self.plan_and_record(session, &component, &release, &target, peers).await?;
+        }
+        Ok(())
     }
 
     async fn uninstall(
