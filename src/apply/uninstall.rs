@@ -101,8 +101,11 @@ impl Uninstall<'_> {
             // Most objects go at once; what does not is waited for in a later pass.
             let left = self.find(&members, inventory).await?;
             removal.remaining = left.into_keys().collect();
-            if stage == Stage::Namespaced && self.anchor_is_there().await? {
-                removal.remaining.push(self.anchor_key().expect("it is there"));
+            if let Some(anchor) = self.anchor
+                && stage == Stage::Namespaced
+                && self.anchor_is_there().await?
+            {
+                removal.remaining.push(anchor.key());
             }
         }
         Ok(removal)
@@ -159,7 +162,7 @@ impl Uninstall<'_> {
 
     /// An object under a member's name that neither we nor the operator before us ever wrote is somebody else's.
     fn is_ours(&self, live: &Object) -> bool {
-        let owner = self.anchor.map_or(self.owner_uid, |anchor| anchor.uid.as_str());
+        let owner = self.anchor.map_or(self.owner_uid, Anchor::uid);
         let owners = live.value()["metadata"]["ownerReferences"].as_array();
         owners.into_iter().flatten().any(|o| o["uid"] == owner)
             || [FIELD_MANAGER, PREDECESSOR].iter().any(|manager| has_writer(live, manager))
@@ -185,7 +188,7 @@ impl Uninstall<'_> {
             }
             return Ok(());
         }
-        let through_anchor = self.anchor.is_some_and(|anchor| anchor.namespace == key.namespace)
+        let through_anchor = self.anchor.is_some_and(|anchor| anchor.key().namespace == key.namespace)
             && live.value()["metadata"]["ownerReferences"]
                 .as_array()
                 .is_some_and(|owners| !owners.is_empty());
@@ -205,18 +208,11 @@ impl Uninstall<'_> {
         Ok(())
     }
 
-    fn anchor_key(&self) -> Option<ObjectKey> {
-        self.anchor.map(|anchor| ObjectKey {
-            kind: GroupKind::new("", "ConfigMap"),
-            namespace: anchor.namespace.clone(),
-            name: anchor.name.clone(),
-        })
-    }
-
     async fn delete_anchor(&self, removal: &mut Removal) -> Result<(), ClusterError> {
-        let (Some(anchor), Some(key)) = (self.anchor, self.anchor_key()) else { return Ok(()) };
+        let Some(anchor) = self.anchor else { return Ok(()) };
+        let key = anchor.key();
         let resource = self.cluster.resource("v1", "ConfigMap").await?;
-        self.cluster.delete(&resource, &key, &anchor.uid, Propagation::Foreground).await?;
+        self.cluster.delete(&resource, &key, anchor.uid(), Propagation::Foreground).await?;
         if self.anchor_is_there().await? {
             removal.remaining.push(key);
         }
@@ -226,8 +222,9 @@ impl Uninstall<'_> {
     async fn anchor_is_there(&self) -> Result<bool, ClusterError> {
         let Some(anchor) = self.anchor else { return Ok(false) };
         let resource = self.cluster.resource("v1", "ConfigMap").await?;
-        let found = self.cluster.get(&resource, &anchor.namespace, &anchor.name).await?;
-        Ok(found.is_some_and(|found| found.uid() == anchor.uid))
+        let key = anchor.key();
+        let found = self.cluster.get(&resource, &key.namespace, &key.name).await?;
+        Ok(found.is_some_and(|found| found.uid() == anchor.uid()))
     }
 
     /// Deletes a namespace that we created and that holds nothing foreign; from any other our metadata is withdrawn.

@@ -11,7 +11,7 @@ use super::session::Session;
 use super::{ADOPT, Next, Reconciler};
 use crate::api::message;
 use crate::api::{ClusterProfileRef, Component, ComponentKind, ConditionStatus, ConditionType, Reason};
-use crate::apply::anchor::{self, Anchor, Identity, NamespaceMetadata};
+use crate::apply::anchor::{self, Claim, Identity, NamespaceMetadata};
 use crate::apply::install::{Gate, Installation, Memory, install, prune};
 use crate::apply::observe::{Observed, observe};
 use crate::index::Peer;
@@ -128,12 +128,19 @@ impl Reconciler {
         let me = self.identity(session).await?;
         let lives = |uid: &str| peers.iter().any(|peer| peer.uid == uid);
         let adopt = session.annotation(ADOPT).map(str::to_owned);
+        let claim = Claim {
+            cluster: &target.cluster,
+            namespace: &namespace,
+            me: &me,
+            lives: &lives,
+            adopt: adopt.as_deref(),
+        };
         let found = match remote {
-            true => anchor::find_anchor(&target.cluster, &namespace, &me, lives, adopt.as_deref()).await?,
+            true => claim.find().await?,
             false => None,
         };
-        let planned_uid = match (&found, remote) {
-            (Some(anchor), _) => anchor.uid.clone(),
+        let planned_uid: String = match (&found, remote) {
+            (Some(anchor), _) => anchor.uid().into(),
             (None, true) => NO_UID.into(),
             (None, false) => session.object.uid().into(),
         };
@@ -150,10 +157,8 @@ impl Reconciler {
         }
         let metadata = namespace_metadata(component);
         anchor::ensure_namespace(&target.cluster, &namespace, &me, &metadata).await?;
-        let inventory = &session.record.inventory;
-        let Anchor { uid, .. } =
-            anchor::ensure_anchor(&target.cluster, &namespace, &me, inventory, lives, adopt.as_deref())
-                .await?;
+        let anchor = claim.ensure(found, &session.record.inventory).await?;
+        let uid = anchor.uid().to_owned();
         if uid == planned_uid {
             return Ok((plan, uid));
         }

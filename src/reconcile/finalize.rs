@@ -9,7 +9,7 @@ use super::events::Severity;
 use super::session::Session;
 use super::{ADOPT, DELETION_POLICY, Next, Reconciler};
 use crate::api::{ConditionType, Reason};
-use crate::apply::anchor::{Anchor, find_anchor};
+use crate::apply::anchor::{Anchor, Claim};
 use crate::apply::uninstall::{Removal, Uninstall};
 use crate::index::Peer;
 use crate::manifest::ObjectKey;
@@ -50,7 +50,8 @@ impl Reconciler {
             true => {
                 let me = self.identity(session).await?;
                 let lives = |uid: &str| peers.iter().any(|peer| peer.uid == uid);
-                find_anchor(&target.cluster, &bound.namespace, &me, lives, session.annotation(ADOPT)).await?
+                let (cluster, adopt) = (&target.cluster, session.annotation(ADOPT));
+                Claim { cluster, namespace: &bound.namespace, me: &me, lives: &lives, adopt }.find().await?
             }
             false => None,
         };
