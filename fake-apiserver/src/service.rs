@@ -87,7 +87,11 @@ pub(crate) fn handle(
         Ok(response)
     });
     let revision = guard.storage.revision();
+    let changed = guard.storage.has_feed();
     drop(guard);
+    if changed {
+        cluster.wake_controllers();
+    }
     let response = outcome.unwrap_or_else(|status| refuse(&status, accept));
     cluster.record(&info, user.ok(), response.status().as_u16(), revision);
     response

@@ -230,6 +230,11 @@ impl Storage {
         self.feed = Some(existing.collect());
     }
 
+    /// Whether there are events that no controller has seen.
+    pub(crate) fn has_feed(&self) -> bool {
+        self.feed.as_ref().is_some_and(|feed| !feed.is_empty())
+    }
+
     /// The events since the last call.
     pub(crate) fn take_feed(&mut self) -> Vec<Arc<Event>> {
         self.feed.as_mut().map(std::mem::take).unwrap_or_default()
