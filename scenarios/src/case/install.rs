@@ -111,7 +111,7 @@ fn w22_a_stalled_rollout_is_not_ready_and_says_which() {
     run(|| async {
         let mut world = world(6);
         let spoke = world.add_spoke("east");
-        spoke.server.workloads().never_ready("activator");
+        spoke.server.workloads().script("activator", fake_apiserver::Readiness::Never);
         world.start_operator();
         world.submit(serving("1.23.0", Some("east")));
         let text = world.says(SERVING, "DeploymentsAvailable", "False", "NotReady").await;

@@ -1,19 +1,17 @@
 //! Stories: each a test that reads as a specification of the operator in a world.
 
-#[cfg(any())]
+#[cfg(test)]
 mod access;
-#[cfg(any())]
+#[cfg(test)]
 mod install;
-#[cfg(any())]
+#[cfg(test)]
 mod isolation;
-#[cfg(any())]
+#[cfg(test)]
 mod ownership;
 mod reference;
-#[cfg(any())]
-mod removal;
-#[cfg(any())]
-mod shape;
 #[cfg(test)]
-mod smoke;
+mod removal;
+#[cfg(test)]
+mod shape;
 
 pub use reference::reference;

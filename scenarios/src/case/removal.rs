@@ -146,7 +146,7 @@ fn br05_the_orphan_policy_lets_a_resource_go_and_leaves_its_objects() {
         let policy = json!({"operator.knative.dev/deletion-policy": "orphan"});
         world.edit(&world.hub, id(SERVING), |object| object["metadata"]["annotations"] = policy);
         world.gone(SERVING).await;
-        let events = world.hub.server.list("", "Event", "knative-serving");
+        let events = world.hub.server.snapshot().list("", "Event", "knative-serving");
         let orphaned = events.iter().find(|event| event["reason"] == "Orphaned").expect("an Event says so");
         assert!(
             orphaned["message"].as_str().unwrap_or_default().contains("ClusterProfile fleet/east"),
