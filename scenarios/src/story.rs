@@ -121,8 +121,8 @@ impl World {
     }
 }
 
-/// Identities on a cluster (`kind.group namespace/name`), without what every cluster has by itself and without
-/// Events and Leases.
+/// Identities on a cluster (`kind.group namespace/name`) with their UIDs, without what Kubernetes itself puts into every
+/// namespace, and without Events and Leases.
 pub fn inventory(site: &Site) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for object in site.server.snapshot().objects() {
@@ -131,7 +131,13 @@ pub fn inventory(site: &Site) -> BTreeMap<String, String> {
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
         let (namespace, name) = (text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"]));
         let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        if matches!(kind.as_str(), "Event" | "Lease") {
+        let incidental = match kind.as_str() {
+            "Event" | "Lease" => true,
+            "ServiceAccount" => name == "default",
+            "ConfigMap" => name == "kube-root-ca.crt",
+            _ => false,
+        };
+        if incidental {
             continue;
         }
         all.insert(format!("{kind}.{group} {namespace}/{name}"), text(&object["metadata"]["uid"]));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fake_apiserver::{FakeApiServer, Readiness};
 use fake_apiserver::fault::Link;
+use fake_apiserver::{FakeApiServer, Readiness};
 use knative_operator::clock::Clock;
 use knative_operator::controller::{self, Pacing};
 use knative_operator::manifest::Catalog;
@@ -282,7 +282,11 @@ fn provider_file() -> Value {
 
 fn site(options: &Options, name: &str) -> Site {
     let seed = options.seed.number(&format!("cluster {name}"));
-    let server = FakeApiServer::builder().seed(seed).epoch(BEGINNING).readiness(Readiness::After(options.rollout)).build();
+    let server = FakeApiServer::builder()
+        .seed(seed)
+        .epoch(BEGINNING)
+        .readiness(Readiness::After(options.rollout))
+        .build();
     Site { name: name.into(), server, link: Link::new() }
 }
 

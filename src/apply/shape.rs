@@ -34,7 +34,8 @@ pub fn has_writer(live: &Object, manager: &str) -> bool {
 }
 
 /// Whether what `manager` owns of the live object is exactly the desired one. `false` may also mean that the server
-/// writes a value in another form (`1000m` as `1`); applying then changes nothing.
+/// has filled in a default inside a value that is owned as a whole, or writes it in another form (`1000m` as `1`); then
+/// only the server can tell.
 pub fn is_as_desired(desired: &Object, live: &Object, manager: &str) -> bool {
     let Some(fields) = owned_fields(live, manager) else { return false };
     let mut wanted = desired.value().clone();

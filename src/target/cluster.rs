@@ -263,9 +263,21 @@ impl Cluster {
     /// # Errors
     /// Any failure.
     pub async fn apply(&self, object: &Object) -> Result<Object, ClusterError> {
+        self.apply_with(object, &[]).await
+    }
+
+    /// What [`Cluster::apply`] would store, without storing it.
+    ///
+    /// # Errors
+    /// Any failure.
+    pub async fn dry_run(&self, object: &Object) -> Result<Object, ClusterError> {
+        self.apply_with(object, &[("dryRun", "All")]).await
+    }
+
+    async fn apply_with(&self, object: &Object, options: &[(&str, &str)]) -> Result<Object, ClusterError> {
         let resource = self.resource(object.api_version(), object.kind()).await?;
         let path = resource.path(object.namespace(), object.name());
-        let query = query(&[("fieldManager", FIELD_MANAGER), ("force", "true")]);
+        let query = query(&[&[("fieldManager", FIELD_MANAGER), ("force", "true")], options].concat());
         let action = || format!("apply {}", object.key());
         let body = Some((object.value(), "application/apply-patch+yaml"));
         match self.request("PATCH", &format!("{path}?{query}"), body, None).await {

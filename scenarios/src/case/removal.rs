@@ -177,6 +177,8 @@ fn a_deleted_profile_leaves_the_spoke_alone() {
         let world = installed(9);
         world.submit(serving("1.23.0", Some("east")));
         world.ready(SERVING, "1.23.0").await;
+        // Finished Jobs go by themselves after ten minutes.
+        world.pass(Duration::from_secs(900)).await;
         let before = inventory(&spoke(&world));
         world.delete(&world.hub, ("multicluster.x-k8s.io", "ClusterProfile", "fleet", "east"));
         world.says(SERVING, "TargetClusterResolved", "False", "ClusterProfileNotFound").await;
