@@ -15,6 +15,8 @@ use crate::server::FakeApiServer;
 use crate::state::State;
 use crate::storage::Storage;
 
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
+
 /// Events kept for each resource unless [`Builder::history`] says otherwise.
 const DEFAULT_HISTORY: usize = 10_000;
 
@@ -127,29 +129,93 @@ fn wall_clock() -> Timestamp {
 fn bootstrap(cluster: &FakeApiServer) {
     for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
         let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-        cluster.create(namespace).expect("a new cluster takes its standard namespaces");
+        create(cluster, namespace);
     }
-    let everything = json!([
-        { "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] },
-        { "nonResourceURLs": ["*"], "verbs": ["*"] },
+    let public = json!(["/healthz", "/livez", "/readyz", "/version", "/version/"]);
+    let discovery = json!([
+        "/api",
+        "/api/*",
+        "/apis",
+        "/apis/*",
+        "/healthz",
+        "/livez",
+        "/openapi",
+        "/openapi/*",
+        "/readyz",
+        "/version",
+        "/version/",
     ]);
-    cluster.create(json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": { "name": "cluster-admin", "labels": { "kubernetes.io/bootstrapping": "rbac-defaults" } },
-        "rules": everything,
-    }))
-    .expect("a new cluster takes its standard roles");
+    let reviews = |group: &str, resources: serde_json::Value| json!({ "apiGroups": [group], "resources": resources, "verbs": ["create"] });
+    let roles = [
+        (
+            "cluster-admin",
+            json!([
+                { "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] },
+                { "nonResourceURLs": ["*"], "verbs": ["*"] },
+            ]),
+            json!(["system:masters"]),
+        ),
+        (
+            "system:discovery",
+            json!([{ "nonResourceURLs": discovery, "verbs": ["get"] }]),
+            json!(["system:authenticated"]),
+        ),
+        (
+            "system:basic-user",
+            json!([
+                reviews(
+                    "authorization.k8s.io",
+                    json!(["selfsubjectaccessreviews", "selfsubjectrulesreviews"])
+                ),
+                reviews("authentication.k8s.io", json!(["selfsubjectreviews"])),
+            ]),
+            json!(["system:authenticated"]),
+        ),
+        (
+            "system:public-info-viewer",
+            json!([{ "nonResourceURLs": public, "verbs": ["get"] }]),
+            json!(["system:authenticated", "system:unauthenticated"]),
+        ),
+    ];
+    let labels = json!({ "kubernetes.io/bootstrapping": "rbac-defaults" });
+    for (name, rules, groups) in roles {
+        create(
+            cluster,
+            json!({
+                "apiVersion": RBAC,
+                "kind": "ClusterRole",
+                "metadata": { "name": name, "labels": labels },
+                "rules": rules,
+            }),
+        );
+        let groups = groups.as_array().into_iter().flatten();
+        let subjects: Vec<_> = groups.map(|group| json!({ "kind": "Group", "name": group })).collect();
+        create(
+            cluster,
+            json!({
+                "apiVersion": RBAC,
+                "kind": "ClusterRoleBinding",
+                "metadata": { "name": name, "labels": labels },
+                "roleRef": { "kind": "ClusterRole", "name": name },
+                "subjects": subjects,
+            }),
+        );
+    }
     for name in ["admin", "edit", "view"] {
         let label = format!("rbac.authorization.k8s.io/aggregate-to-{name}");
-        cluster
-            .create(json!({
-                "apiVersion": "rbac.authorization.k8s.io/v1",
+        create(
+            cluster,
+            json!({
+                "apiVersion": RBAC,
                 "kind": "ClusterRole",
-                "metadata": { "name": name, "labels": { "kubernetes.io/bootstrapping": "rbac-defaults" } },
+                "metadata": { "name": name, "labels": labels },
                 "aggregationRule": { "clusterRoleSelectors": [{ "matchLabels": { label: "true" } }] },
                 "rules": [],
-            }))
-            .expect("a new cluster takes its standard roles");
+            }),
+        );
     }
+}
+
+fn create(cluster: &FakeApiServer, object: serde_json::Value) {
+    cluster.create(object).expect("a new cluster takes what all clusters have");
 }

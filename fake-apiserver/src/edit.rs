@@ -106,11 +106,12 @@ impl FakeApiServer {
     /// # Errors
     /// As a request would be refused.
     pub fn remove(&self, group: &str, kind: &str, namespace: &str, name: &str) -> Answer<()> {
-        let mut state = self.lock();
-        let mut call = self.admin_call(&state, group, kind, namespace, name)?;
-        let options =
-            DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
-        delete::delete(&mut state, &mut call, &options).map(drop)
+        self.change(|state| {
+            let mut call = self.admin_call(state, group, kind, namespace, name)?;
+            let options =
+                DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
+            delete::delete(state, &mut call, &options).map(drop)
+        })
     }
 
     fn call_for(&self, state: &State, object: &Value) -> Answer<Call> {

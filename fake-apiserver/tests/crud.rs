@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{cluster, config_map, send, send_with, with};
+use common::{config_map, quiet as cluster, send, send_with, with};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams};
 use serde_json::json;

@@ -18,7 +18,7 @@ fn secret(name: &str) -> Value {
 #[tokio::test]
 async fn pages_show_one_moment_whatever_is_written_in_between() {
     let cluster = cluster();
-    ["a", "b", "c", "d", "e"].map(|name| cluster.create(secret(name)).unwrap());
+    ["a", "b", "c", "d", "e"].into_iter().for_each(|name| drop(cluster.create(secret(name)).unwrap()));
     let first = send(&cluster, "GET", &format!("{SECRETS}?limit=2"), None).await.body;
     assert_eq!((names(&first), &first["metadata"]["remainingItemCount"]), (vec!["a", "b"], &json!(3)));
     cluster.create(secret("cc")).unwrap();
@@ -33,7 +33,7 @@ async fn pages_show_one_moment_whatever_is_written_in_between() {
 #[tokio::test]
 async fn a_page_of_a_compacted_moment_expires_with_a_token_to_go_on() {
     let cluster = cluster();
-    ["a", "b", "c"].map(|name| cluster.create(secret(name)).unwrap());
+    ["a", "b", "c"].into_iter().for_each(|name| drop(cluster.create(secret(name)).unwrap()));
     let first = send(&cluster, "GET", &format!("{SECRETS}?limit=1"), None).await.body;
     cluster.create(secret("d")).unwrap();
     cluster.compact();
@@ -66,7 +66,7 @@ async fn a_version_of_the_future_is_refused_with_a_time_to_retry() {
 #[tokio::test]
 async fn selectors_narrow_a_list() {
     let cluster = cluster();
-    ["a", "b", "c"].map(|name| cluster.create(secret(name)).unwrap());
+    ["a", "b", "c"].into_iter().for_each(|name| drop(cluster.create(secret(name)).unwrap()));
     let list = |query: &'static str| {
         let cluster = cluster.clone();
         async move { send(&cluster, "GET", &format!("{SECRETS}?{query}"), None).await.body }

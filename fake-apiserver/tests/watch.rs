@@ -4,8 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Events, cluster, config_map, send, with};
-use fake_apiserver::{Controllers, FakeApiServer};
+use common::{Events, cluster, config_map, quiet, send, with};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
@@ -16,10 +15,6 @@ const WATCH: &str = "/api/v1/namespaces/default/configmaps?watch=true";
 
 fn map(name: &str, value: &str, label: &str) -> Value {
     with(config_map(name), json!({"metadata": {"labels": {"on": label}}, "data": {"v": value}}))
-}
-
-fn quiet() -> FakeApiServer {
-    FakeApiServer::builder().seed(1).controllers(Controllers::none()).build()
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@ use super::get::find;
 use super::update::{Origin, update};
 use super::{check_type, create, in_version, metadata_of};
 use crate::apply::{self, ApplyError};
+use crate::auth::rbac::{self, Attributes};
 use crate::patch::{self, PatchError};
 use crate::schema::FieldError;
 use crate::state::{Call, State};
@@ -127,9 +128,25 @@ fn apply(state: &mut State, call: &mut Call, mut applied: Value) -> Answer<(Arc<
                 );
                 return Err(Status::conflict(&call.resource().name(), &call.name, &why));
             }
+            may_create(state, call)?;
             create::create(state, call, new, true).map(|stored| (stored, true))
         }
     }
+}
+
+/// An apply that creates needs the verb create as well.
+fn may_create(state: &State, call: &Call) -> Answer<()> {
+    let attributes = Attributes {
+        verb: "create".into(),
+        group: call.resource().group.clone(),
+        resource: call.resource().plural.clone(),
+        namespace: call.namespace.clone(),
+        name: call.name.clone(),
+        ..Attributes::default()
+    };
+    rbac::allowed(state, &call.user, &attributes)
+        .map(drop)
+        .ok_or_else(|| rbac::forbidden(&call.user, &attributes))
 }
 
 fn apply_refusal(error: ApplyError) -> Box<Status> {

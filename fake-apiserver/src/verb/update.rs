@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::get::find;
 use super::{apply_schema, check_type, drop_empty, in_version, metadata_of, schema_errors};
-use crate::admission;
+use crate::admission::{self, webhook::Phase};
 use crate::schema::FieldError;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::Stored;
-use crate::{apply, defaults, hooks, strategy, validation};
+use crate::{apply, auth, defaults, hooks, strategy, validation};
 
 /// What a new object came from: decides how stale or foreign metadata is refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,6 +60,8 @@ pub(crate) fn update(
     defaults::fill(&call.resource().id, &mut new);
     strategy::carry_over(&call.resource().id, &old, &mut new);
     strategy::bump_generation(call, &old, &mut new);
+    auth::escalation::check(state, call, &new, Some(&old))?;
+    admission::webhook::check(state, call, Phase::Mutating, "UPDATE", &new, Some(&old))?;
     if let Some(metadata) = new["metadata"].as_object_mut() {
         drop_empty(metadata);
     }
@@ -75,11 +77,11 @@ pub(crate) fn update(
     if origin != Origin::Apply {
         apply::track_update(Some(&old), &mut new, &call.version().merge, &call.writer());
     }
+    admission::webhook::check(state, call, Phase::Validating, "UPDATE", &new, Some(&old))?;
     if same(&old, &new) {
         return Ok(live.clone());
     }
     new["apiVersion"] = json!(call.resource().stored_version().api_version);
-    admission::webhook::check(state, call, "UPDATE", &new)?;
     commit(state, call, live, new)
 }
 

@@ -101,6 +101,12 @@ pub fn cluster() -> FakeApiServer {
     FakeApiServer::builder().seed(1).epoch("2024-01-01T00:00:00Z".parse().unwrap()).build()
 }
 
+/// A cluster in which nothing happens by itself.
+pub fn quiet() -> FakeApiServer {
+    let epoch = "2024-01-01T00:00:00Z".parse().unwrap();
+    FakeApiServer::builder().seed(1).epoch(epoch).controllers(fake_apiserver::Controllers::none()).build()
+}
+
 /// A ConfigMap in `default`.
 pub fn config_map(name: &str) -> Value {
     serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}})
