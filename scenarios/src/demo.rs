@@ -133,16 +133,16 @@ impl Demo<'_> {
 
     async fn repair(&mut self, east: &Site) {
         let start = self.world.trace.len();
-        self.world.edit(east, ("apps", "Deployment", "knative-serving", "controller"), |object| {
-            object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("registry.example/by-hand");
+        self.world.edit(east, ("", "Service", "knative-serving", "webhook"), |object| {
+            object["spec"]["selector"]["app"] = json!("edited-by-hand");
         });
         self.world.pass(Duration::from_secs(600)).await;
         let window = self.world.trace.requests_since(start);
         let writes: Vec<_> = window.iter().filter(|request| request.is_write()).collect();
         let repaired = matches!(writes.as_slice(), [Exchange { cluster, path, .. }]
-            if cluster == "east" && path.contains("/deployments/controller"));
+            if cluster == "east" && path.contains("/services/webhook"));
         let text = format!(
-            "an image is edited by hand on east: {} write in 10 min of {} requests, the repair",
+            "a Service is edited by hand on east; in the next 10 min {} of {} requests is a write: the repair",
             writes.len(),
             window.len()
         );
