@@ -349,7 +349,6 @@ impl Reconciler {
             namespaced: target.cluster.mapping().scopes(),
             kubernetes_min_version: self.kubernetes_min_version.clone(),
             pingsource_adapter,
-            ..Facts::default()
         })
     }
 }
