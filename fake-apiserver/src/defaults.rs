@@ -23,10 +23,10 @@ pub(crate) fn fill(id: &str, object: &mut Value) {
         "mutatingwebhookconfigurations.admissionregistration.k8s.io" => webhooks(object, true),
         "customresourcedefinitions.apiextensions.k8s.io" => definition(object),
         // A typed round trip turns an empty list of rules into null.
-        "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => {
-            if object["rules"].as_array().is_none_or(Vec::is_empty) {
-                object["rules"] = Value::Null;
-            }
+        "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io"
+            if object["rules"].as_array().is_none_or(Vec::is_empty) =>
+        {
+            object["rules"] = Value::Null;
         }
         "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => {
             set(object, "roleRef.apiGroup", json!("rbac.authorization.k8s.io"));

@@ -41,10 +41,12 @@ pub(crate) fn update_errors(call: &Call, old: &Value, new: &Value) -> Vec<FieldE
                 &new["spec"]["completions"],
             );
         }
-        "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => {
-            if old["roleRef"] != new["roleRef"] {
-                errors.push(FieldError::invalid("roleRef", &new["roleRef"], "cannot change roleRef"));
-            }
+        "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io"
+            if old["roleRef"] != new["roleRef"] =>
+        {
+            let part = |field: &str| &new["roleRef"][field];
+            let shown = json!({ "APIGroup": part("apiGroup"), "Kind": part("kind"), "Name": part("name") });
+            errors.push(FieldError::invalid("roleRef", &shown, "cannot change roleRef"));
         }
         _ => {}
     }

@@ -8,12 +8,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
+use tower::Layer;
 
 use crate::auth::User;
 use crate::builder::Builder;
 use crate::clock::Clock;
 use crate::controllers::ControllerSet;
 use crate::controllers::workload::Readiness;
+use crate::fault::{Faulty, Link};
 use crate::record::Requests;
 use crate::service::FakeService;
 use crate::state::State;
@@ -92,6 +94,11 @@ impl FakeApiServer {
     /// The cluster as a tower service that takes every request to come from `user`.
     pub fn service_as(&self, user: User) -> FakeService {
         FakeService::new(self.clone(), Some(user))
+    }
+
+    /// The cluster as it is reached over `link`, with bearer tokens.
+    pub fn service_with(&self, link: &Link) -> Faulty<FakeService> {
+        link.layer().layer(self.service())
     }
 
     /// The tokens the cluster accepts.

@@ -82,7 +82,7 @@ impl Status {
     }
 
     /// 409 of a server-side apply, with one cause for each field.
-    pub fn apply_conflict(message: String, causes: Vec<Value>) -> Box<Self> {
+    pub fn apply_conflict(message: String, causes: &[Value]) -> Box<Self> {
         Self::new(409, "Conflict", message).with_details(json!({ "causes": causes }))
     }
 

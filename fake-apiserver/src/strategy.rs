@@ -327,9 +327,11 @@ pub(crate) fn may_go(id: &str, object: &Value) -> bool {
     empty(&object["metadata"]["finalizers"]) && (id != "namespaces" || empty(&object["spec"]["finalizers"]))
 }
 
-/// Whether an object being deleted has lost its last finalizer.
+/// Whether an object being deleted has lost its last finalizer, and its time is not still running.
 pub(crate) fn is_released(id: &str, object: &Value) -> bool {
-    !object["metadata"]["deletionTimestamp"].is_null() && may_go(id, object)
+    let metadata = &object["metadata"];
+    let graceful = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0;
+    !metadata["deletionTimestamp"].is_null() && !graceful && may_go(id, object)
 }
 
 /// Rules of single kinds for new objects.

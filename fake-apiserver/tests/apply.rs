@@ -1,4 +1,5 @@
 //! Patches and server-side apply, on the wire.
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it does not expect")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Tokens on the simulated clock, RBAC, impersonation, reviews.
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it does not expect")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Creating, reading, replacing and deleting objects.
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it does not expect")]
 
 mod common;
 

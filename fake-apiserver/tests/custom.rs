@@ -1,4 +1,5 @@
 //! Custom resources: they come with their definition, follow its schema, and go with it.
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it does not expect")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! What becomes of objects when their owners go.
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it does not expect")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Lists: pages, revisions, selectors, shapes.
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it does not expect")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Namespaces: what is in new ones, and how they go.
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it does not expect")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Workloads and Jobs need simulated time, as their scripts say.
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it does not expect")]
 
 mod common;
 

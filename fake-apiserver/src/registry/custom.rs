@@ -30,7 +30,7 @@ pub(crate) fn resource_of(definition: &Value) -> Result<Resource, Vec<FieldError
     if !errors.is_empty() || versions.is_empty() {
         return Err(errors);
     }
-    versions.sort_by(|(_, a), (_, b)| version_priority(&b.name).cmp(&version_priority(&a.name)));
+    versions.sort_by_key(|(_, version)| std::cmp::Reverse(version_priority(&version.name)));
     if let Some(index) = versions.iter().position(|(storage, _)| *storage) {
         stored = index;
     }

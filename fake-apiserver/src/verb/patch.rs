@@ -161,7 +161,7 @@ fn apply_refusal(error: ApplyError) -> Box<Status> {
                     json!({ "reason": "FieldManagerConflict", "message": message, "field": conflict.field })
                 })
                 .collect();
-            Status::apply_conflict(apply::conflict_message(&conflicts), causes)
+            Status::apply_conflict(apply::conflict_message(&conflicts), &causes)
         }
     }
 }

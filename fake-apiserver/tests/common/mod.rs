@@ -1,6 +1,6 @@
 //! Raw requests against a cluster.
 #![allow(dead_code, reason = "each test file uses its part")]
-#![allow(unreachable_pub, missing_docs, reason = "a module of test binaries")]
+#![allow(unreachable_pub, missing_docs, clippy::unwrap_used, reason = "a module of test binaries")]
 
 use fake_apiserver::{FakeApiServer, ResponseBody, User};
 use http::{Request, Response};
