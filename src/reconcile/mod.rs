@@ -1,6 +1,6 @@
 //! One pass over one custom resource: read it, decide, act, write its status.
 //!
-//! `read -> finalizer -> converge | finalize -> status`. The steps are in [`converge`] and [`finalize`]; what a
+//! `read -> finalizer -> converge | finalize -> status`. The steps are in `converge` and `finalize`; what a
 //! failure means is in [`error`]. Nothing is remembered between passes but caches that may be lost at any time.
 
 mod converge;

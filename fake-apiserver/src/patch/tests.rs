@@ -1,3 +1,5 @@
+//! The three pure patch types.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

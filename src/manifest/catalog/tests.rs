@@ -1,3 +1,5 @@
+//! Choosing and loading releases.
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;

@@ -1,3 +1,5 @@
+//! Credential plugins as real processes that misbehave.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

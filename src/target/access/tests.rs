@@ -1,3 +1,5 @@
+//! Which provider serves a profile, and what it may add.
+
 use serde_json::json;
 
 use super::*;
