@@ -114,7 +114,7 @@ impl Status {
     /// 406.
     pub fn not_acceptable(accepted: &str) -> Box<Self> {
         let message = format!("only the following media types are accepted: {accepted}");
-        Self::new(406, "NotAcceptable", message)
+        Self::new(406, "NotAcceptable", message).with_details(json!({}))
     }
 
     /// 410: the version asked for is no longer kept.

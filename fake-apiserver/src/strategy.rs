@@ -260,9 +260,6 @@ pub(crate) fn carry_over(id: &str, old: &Value, new: &mut Value) {
             let name = old["metadata"]["name"].clone();
             new["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
         }
-        "secrets" if old["type"].is_string() && new["type"] == "Opaque" && old["type"] != "Opaque" => {
-            new["type"] = old["type"].clone();
-        }
         _ => {}
     }
 }
@@ -281,7 +278,10 @@ pub(crate) fn bump_generation(call: &Call, old: &Value, new: &mut Value) {
         });
         relevant.map(|(key, value)| (key.clone(), value.clone())).collect()
     };
-    if wanted(old) != wanted(new) {
+    // Deployments count their annotations too: some of them direct a rollout.
+    let annotated = call.resource().is("deployments.apps")
+        && old["metadata"].get("annotations") != new["metadata"].get("annotations");
+    if wanted(old) != wanted(new) || annotated {
         let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
         new["metadata"]["generation"] = json!(generation + 1);
     }

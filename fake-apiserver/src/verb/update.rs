@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::get::find;
-use super::{apply_schema, check_type, drop_empty, in_version, metadata_of, schema_errors};
+use super::{
+    apply_schema, check_type, drop_empty, in_version, metadata_of, schema_errors, to_stored_version,
+};
 use crate::admission::{self, webhook::Phase};
 use crate::schema::FieldError;
 use crate::state::{Call, State};
@@ -35,6 +37,7 @@ pub(crate) fn put(state: &mut State, call: &mut Call, mut object: Value) -> Answ
     match find(state, call).cloned() {
         Ok(live) => update(state, call, &live, object, Origin::Put).map(|stored| (stored, false)),
         Err(_) if call.resource().traits.create_on_update && call.subresource.is_empty() => {
+            object["metadata"]["resourceVersion"] = Value::Null;
             super::create::create(state, call, object, false).map(|stored| (stored, true))
         }
         Err(missing) => Err(missing),
@@ -81,7 +84,7 @@ pub(crate) fn update(
     if same(&old, &new) {
         return Ok(live.clone());
     }
-    new["apiVersion"] = json!(call.resource().stored_version().api_version);
+    to_stored_version(call, &mut new);
     commit(state, call, live, new)
 }
 
@@ -94,7 +97,8 @@ fn commit(state: &mut State, call: &Call, live: &Arc<Stored>, mut new: Value) ->
     }
     if strategy::is_released(&id, &new) {
         let answer = Arc::new(Stored::unwritten(new));
-        if let Some(last) = state.storage.remove_as(&id, &key, &answer.value) {
+        // Watchers see the state before the last finalizer went.
+        if let Some(last) = state.storage.remove(&id, &key) {
             hooks::after_removal(state, call, &last);
         }
         return Ok(answer);
