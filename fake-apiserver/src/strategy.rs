@@ -64,7 +64,7 @@ pub(crate) fn prepare_create(state: &mut State, call: &Call, object: &mut Value)
             object["spec"]["finalizers"] = json!(finalizers);
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = json!(call.name);
         }
-        "services" => allocate_address(state, object),
+        "services" => allocate_addresses(state, object),
         "jobs.batch" => label_job(&uid, &call.name, object),
         "customresourcedefinitions.apiextensions.k8s.io" => {
             let versions = object["spec"]["versions"].as_array();
@@ -108,7 +108,7 @@ fn clear_status(call: &Call, object: &mut Value) {
 }
 
 /// Every Service that wants one gets an address of its own (10.96.0.0/12, as kubeadm clusters have).
-fn allocate_address(state: &mut State, object: &mut Value) {
+pub(crate) fn allocate_addresses(state: &mut State, object: &mut Value) {
     let spec = &mut object["spec"];
     if spec["type"] == "ExternalName" {
         return;
@@ -129,7 +129,8 @@ fn allocate_address(state: &mut State, object: &mut Value) {
             }
         }
     }
-    if spec["type"] == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local" {
+    let checked = spec["type"] == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local";
+    if checked && spec["healthCheckNodePort"].is_null() {
         state.addresses += 1;
         spec["healthCheckNodePort"] = json!(30_000 + state.addresses % 2_768);
     }

@@ -43,11 +43,11 @@ pub(crate) fn list(state: &State, call: &Call, options: &ListOptions) -> Answer<
         last = key.to_string();
         found.items.push(stored.clone());
     }
-    let remaining = matching.count();
-    if remaining > 0 {
+    if matching.next().is_some() {
         found.meta.continue_token = write_token(revision, &last);
         // With selectors the server does not know.
-        found.meta.remaining = (options.labels.is_empty() && options.fields.is_empty()).then_some(remaining);
+        let selective = !options.labels.is_empty() || !options.fields.is_empty();
+        found.meta.remaining = (!selective).then(|| matching.count() + 1);
     }
     Ok(found)
 }

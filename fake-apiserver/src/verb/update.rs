@@ -62,6 +62,9 @@ pub(crate) fn update(
     strategy::prepare_update(call, &old, &mut new);
     defaults::fill(&call.resource().id, &mut new);
     strategy::carry_over(&call.resource().id, &old, &mut new);
+    if call.resource().is("services") {
+        strategy::allocate_addresses(state, &mut new);
+    }
     strategy::bump_generation(call, &old, &mut new);
     auth::escalation::check(state, call, &new, Some(&old))?;
     admission::webhook::check(state, call, Phase::Mutating, "UPDATE", &new, Some(&old))?;
@@ -175,16 +178,28 @@ fn system_field_errors(old: &Value, new: &Value) -> Vec<FieldError> {
 
 /// Whether an update changes nothing; the times in managedFields do not count.
 fn same(old: &Value, new: &Value) -> bool {
-    let plain = |object: &Value| {
-        let mut object = object.clone();
-        if let Some(metadata) = object["metadata"].as_object_mut() {
-            metadata.remove("resourceVersion");
-            let entries = metadata.get_mut("managedFields").and_then(Value::as_array_mut);
-            for entry in entries.into_iter().flatten() {
-                entry.as_object_mut().map(|entry| entry.remove("time"));
-            }
-        }
-        object
-    };
-    plain(old) == plain(new)
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
+    old.len() == new.len()
+        && old.iter().all(|(member, value)| match (member.as_str(), new.get(member)) {
+            (_, None) => false,
+            ("metadata", Some(other)) => same_metadata(value, other),
+            (_, Some(other)) => value == other,
+        })
+}
+
+fn same_metadata(old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
+    old.keys().chain(new.keys()).all(|member| match (member.as_str(), old.get(member), new.get(member)) {
+        ("resourceVersion", ..) => true,
+        ("managedFields", Some(old), Some(new)) => without_times(old) == without_times(new),
+        (_, old, new) => old == new,
+    })
+}
+
+fn without_times(entries: &Value) -> Value {
+    let mut entries = entries.clone();
+    for entry in entries.as_array_mut().into_iter().flatten() {
+        entry.as_object_mut().map(|entry| entry.remove("time"));
+    }
+    entries
 }
