@@ -404,6 +404,7 @@ fn check_verb(served: &Served, info: &RequestInfo) -> Answer<()> {
     let plain = info.subresource.is_empty();
     let creates_below = matches!(info.subresource.as_str(), "token" | "eviction" | "binding");
     let allowed = match info.verb.as_str() {
+        "create" if plain && across && resource.traits.custom => return Err(Status::page_not_found()),
         "create" if plain => !named && !across,
         "create" => creates_below,
         _ if resource.traits.virtual_resource => false,

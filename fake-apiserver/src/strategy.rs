@@ -240,6 +240,9 @@ pub(crate) fn carry_over(id: &str, old: &Value, new: &mut Value) {
                     new["spec"][field] = old["spec"][field].clone();
                 }
             }
+            if new["spec"]["type"] == "ClusterIP" && old["spec"]["type"] != "ClusterIP" {
+                drop_node_ports(old, new);
+            }
             let ports = old["spec"]["ports"].as_array().cloned().unwrap_or_default();
             let exposed = new["spec"]["type"] == "NodePort" || new["spec"]["type"] == "LoadBalancer";
             for port in new["spec"]["ports"].as_array_mut().into_iter().flatten().filter(|_| exposed) {
@@ -262,6 +265,24 @@ pub(crate) fn carry_over(id: &str, old: &Value, new: &mut Value) {
             new["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
         }
         _ => {}
+    }
+}
+
+/// Ports that only the old type of a Service had go when the new one does not use them.
+fn drop_node_ports(old: &Value, new: &mut Value) {
+    let given: Vec<Value> =
+        old["spec"]["ports"].as_array().into_iter().flatten().map(|port| port["nodePort"].clone()).collect();
+    for port in new["spec"]["ports"].as_array_mut().into_iter().flatten() {
+        if given.contains(&port["nodePort"])
+            && let Some(port) = port.as_object_mut()
+        {
+            port.remove("nodePort");
+        }
+    }
+    if let Some(spec) = new["spec"].as_object_mut() {
+        for field in ["externalTrafficPolicy", "allocateLoadBalancerNodePorts", "healthCheckNodePort"] {
+            spec.remove(field);
+        }
     }
 }
 

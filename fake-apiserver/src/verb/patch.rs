@@ -102,7 +102,7 @@ fn apply(state: &mut State, call: &mut Call, mut applied: Value) -> Answer<(Arc<
     }
     let text = |field: &str| applied[field].as_str().unwrap_or_default().to_owned();
     let (version, kind) = (text("apiVersion"), text("kind"));
-    if version.is_empty() || kind.is_empty() {
+    if version.is_empty() || kind.is_empty() || kind != call.resource().kind {
         let group_version = if version.contains('/') { version } else { format!("/{version}") };
         return Err(Status::bad_request(format!("invalid object type: {group_version}, Kind={kind}")));
     }

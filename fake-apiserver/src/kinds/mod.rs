@@ -1,6 +1,8 @@
 //! Validation of the built-in kinds whose refusals clients rely on. Everything else is accepted: the fake knows
 //! no schemas of built-in kinds.
 
+mod service;
+
 use serde_json::{Value, json};
 
 use crate::schema::FieldError;
@@ -26,6 +28,7 @@ pub(crate) fn update_errors(call: &Call, old: &Value, new: &Value) -> Vec<FieldE
                 }
             }
         }
+        "services" => errors.extend(service::update_errors(old, new)),
         "secrets" => immutable(&mut errors, "type", &old["type"], &new["type"]),
         "customresourcedefinitions.apiextensions.k8s.io" => {
             for field in ["group", "scope"] {
@@ -76,6 +79,7 @@ fn object_errors(call: &Call, object: &Value) -> Vec<FieldError> {
         }
         "customresourcedefinitions.apiextensions.k8s.io" => definition_errors(object),
         "configmaps" => config_map_errors(object),
+        "services" => service::errors(object),
         "poddisruptionbudgets.policy" => {
             let spec = &object["spec"];
             let both = !spec["minAvailable"].is_null() && !spec["maxUnavailable"].is_null();
@@ -190,7 +194,7 @@ fn definition_errors(object: &Value) -> Vec<FieldError> {
         let schema = &version["schema"]["openAPIV3Schema"];
         let base = format!("spec.versions[{index}].schema.openAPIV3Schema");
         if schema.is_null() {
-            errors.push(FieldError::required(base, "schemas are required"));
+            errors.push(FieldError::required(base, ""));
         } else if let Err(more) = crate::schema::StructuralSchema::from_openapi(schema, &base) {
             errors.extend(more);
         }
