@@ -122,7 +122,7 @@ pub(crate) fn allocate_addresses(state: &mut State, object: &mut Value) {
     let wants_node_ports = spec["type"] == "NodePort"
         || (spec["type"] == "LoadBalancer" && spec["allocateLoadBalancerNodePorts"] != false);
     if wants_node_ports {
-        for port in spec["ports"].as_array_mut().into_iter().flatten() {
+        for port in spec["ports"].as_array_mut().into_iter().flatten().filter(|port| port.is_object()) {
             if port["nodePort"].as_i64().unwrap_or(0) == 0 {
                 state.addresses += 1;
                 port["nodePort"] = json!(30_000 + state.addresses % 2_768);
@@ -245,7 +245,8 @@ pub(crate) fn carry_over(id: &str, old: &Value, new: &mut Value) {
             }
             let ports = old["spec"]["ports"].as_array().cloned().unwrap_or_default();
             let exposed = new["spec"]["type"] == "NodePort" || new["spec"]["type"] == "LoadBalancer";
-            for port in new["spec"]["ports"].as_array_mut().into_iter().flatten().filter(|_| exposed) {
+            let ports_now = new["spec"]["ports"].as_array_mut().into_iter().flatten();
+            for port in ports_now.filter(|port| exposed && port.is_object()) {
                 let same = ports
                     .iter()
                     .find(|old| old["port"] == port["port"] && old["protocol"] == port["protocol"]);

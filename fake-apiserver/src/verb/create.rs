@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{apply_schema, check_type, drop_empty, metadata_of, schema_errors, to_stored_version};
+use super::{
+    apply_schema, check_shape, check_type, drop_empty, metadata_of, schema_errors, to_stored_version,
+};
 use crate::admission::{self, webhook::Phase};
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
@@ -32,6 +34,7 @@ pub(crate) fn create(
         _ => name,
     };
     metadata.insert("name".into(), json!(call.name));
+    check_shape(call, &object)?;
     admission::lifecycle::check_create(state, call)?;
     apply_schema(call, &mut object, tracked)?;
     defaults::fill(&call.resource().id, &mut object);

@@ -129,6 +129,47 @@ pub(crate) fn metadata_of<'a>(call: &Call, object: &'a mut Value) -> Answer<&'a 
     Ok(metadata.as_object_mut().expect("checked above"))
 }
 
+/// Parts of built-in objects that are objects if they are there: everything that defaults and strategies reach into.
+const OBJECTS: [&str; 17] = [
+    "/spec",
+    "/status",
+    "/data",
+    "/spec/selector",
+    "/spec/strategy",
+    "/spec/updateStrategy",
+    "/spec/names",
+    "/spec/template",
+    "/spec/template/metadata",
+    "/spec/template/metadata/labels",
+    "/spec/template/spec",
+    "/spec/jobTemplate",
+    "/spec/jobTemplate/spec",
+    "/spec/jobTemplate/spec/template",
+    "/spec/jobTemplate/spec/template/spec",
+    "/spec/sessionAffinityConfig",
+    "/roleRef",
+];
+
+/// Refuses built-in objects whose parts are of another type than everything here expects.
+pub(crate) fn check_shape(call: &Call, object: &Value) -> Answer<()> {
+    if call.resource().traits.custom {
+        return Ok(());
+    }
+    let (kind, version) = (&call.resource().kind, &call.version().name);
+    for pointer in OBJECTS {
+        let Some(part) = object.pointer(pointer).filter(|part| !part.is_object() && !part.is_null()) else {
+            continue;
+        };
+        let field = pointer.replace('/', ".");
+        return Err(Status::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: json: cannot unmarshal {} into Go struct \
+             field {kind}{field} of type object",
+            json_type(part)
+        )));
+    }
+    Ok(())
+}
+
 fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::get::find;
 use super::{
-    apply_schema, check_type, drop_empty, in_version, metadata_of, schema_errors, to_stored_version,
+    apply_schema, check_shape, check_type, drop_empty, in_version, metadata_of, schema_errors,
+    to_stored_version,
 };
 use crate::admission::{self, webhook::Phase};
 use crate::schema::FieldError;
@@ -55,6 +56,7 @@ pub(crate) fn update(
     check_type(&state.registry, call, &mut new)?;
     let metadata = metadata_of(call, &mut new)?;
     strategy::place(call, metadata)?;
+    check_shape(call, &new)?;
     check_version(call, live, &new, origin)?;
     apply_schema(call, &mut new, origin == Origin::Apply)?;
     let old = in_version(&live.value, &call.version().api_version);
