@@ -102,12 +102,30 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
+/// An object whose parts are anything.
+fn any_object() -> impl Strategy<Value = Value> {
+    let part = |name: &'static str, weight: f64| {
+        proptest::option::weighted(weight, any_json())
+            .prop_map(move |value| value.map(|value| (name.to_owned(), value)))
+    };
+    let rest = btree_map(proptest::sample::select(MEMBERS), any_json(), 0..3);
+    (part("spec", 0.8), part("status", 0.3), part("data", 0.3), part("metadata", 0.1), rest).prop_map(
+        |(spec, status, data, metadata, rest)| {
+            let rest = rest
+                .into_iter()
+                .filter(|(key, _)| *key != "metadata")
+                .map(|(key, value)| (key.to_owned(), value));
+            rest.chain([spec, status, data, metadata].into_iter().flatten()).collect()
+        },
+    )
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
     fn any_object_is_answered(
-        target in proptest::sample::select(COLLECTIONS), mut object in any_json(), patch in any_json(), named in any::<bool>(),
+        target in proptest::sample::select(COLLECTIONS), mut object in any_object(), patch in any_object(), named in proptest::bool::weighted(0.9),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
