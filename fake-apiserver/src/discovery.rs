@@ -5,7 +5,7 @@ use http::{Method, Response};
 use serde_json::{Value, json};
 
 use crate::registry::{Registry, Resource};
-use crate::response::{Accept, ResponseBody, encode, plain, respond};
+use crate::response::{Accept, Representation, ResponseBody, encode, plain, respond};
 
 /// Answers a path that names no resource, if it is one of ours.
 pub(crate) fn answer(
@@ -20,6 +20,9 @@ pub(crate) fn answer(
             return Some(plain(200, "ok"));
         }
         _ if method != Method::GET && method != Method::HEAD => return None,
+        ["api"] | ["apis"] if accept.representation == Representation::Discovery => {
+            return Some(aggregated(registry, parts.first() == Some(&"api"), accept));
+        }
         ["version"] => version(),
         [] => json!({ "paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/readyz", "/version"] }),
         ["api"] => json!({
@@ -43,6 +46,66 @@ pub(crate) fn answer(
         _ => return None,
     };
     Some(respond(200, encode(&document), accept))
+}
+
+/// Everything in one document (KEP-3352).
+fn aggregated(registry: &Registry, core: bool, accept: Accept) -> Response<ResponseBody> {
+    let names = if core { vec![String::new()] } else { groups(registry) };
+    let items: Vec<Value> = names.iter().map(|group| aggregated_group(registry, group)).collect();
+    let document = json!({
+        "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items,
+    });
+    let mut response = respond(200, encode(&document), accept);
+    let content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(content_type));
+    response
+}
+
+fn aggregated_group(registry: &Registry, group: &str) -> Value {
+    let versions: Vec<Value> = version_names(registry, group)
+        .into_iter()
+        .map(|version| {
+            let served = registry.all().filter(|resource| resource.group == group).filter_map(|resource| {
+                let served = resource.versions.iter().find(|v| v.served && v.name == version)?;
+                Some(aggregated_resource(resource, &served.subresources))
+            });
+            json!({ "version": version, "freshness": "Current", "resources": served.collect::<Vec<_>>() })
+        })
+        .collect();
+    let metadata = if group.is_empty() { json!({}) } else { json!({ "name": group }) };
+    json!({ "metadata": metadata, "versions": versions })
+}
+
+fn aggregated_resource(resource: &Resource, subresources: &[String]) -> Value {
+    let mut document = json!({
+        "resource": resource.plural,
+        "responseKind": { "group": "", "version": "", "kind": resource.kind },
+        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": resource.singular,
+        "verbs": resource.verbs(),
+    });
+    if !resource.short_names.is_empty() {
+        document["shortNames"] = json!(resource.short_names);
+    }
+    if !resource.categories.is_empty() {
+        document["categories"] = json!(resource.categories);
+    }
+    let parts: Vec<Value> = subresources
+        .iter()
+        .map(|name| {
+            let entry = subresource_entry(resource, name);
+            let text = |field: &str| entry[field].as_str().unwrap_or_default();
+            json!({
+                "subresource": name,
+                "responseKind": { "group": text("group"), "version": text("version"), "kind": entry["kind"] },
+                "verbs": entry["verbs"],
+            })
+        })
+        .collect();
+    if !parts.is_empty() {
+        document["subresources"] = json!(parts);
+    }
+    document
 }
 
 fn version() -> Value {
@@ -70,7 +133,8 @@ fn groups(registry: &Registry) -> Vec<String> {
     groups
 }
 
-fn api_group(registry: &Registry, group: &str) -> Value {
+/// The served versions of a group, preferred first.
+fn version_names<'a>(registry: &'a Registry, group: &str) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for resource in registry.all().filter(|resource| resource.group == group) {
         for version in resource.versions.iter().filter(|version| version.served) {
@@ -79,6 +143,11 @@ fn api_group(registry: &Registry, group: &str) -> Value {
             }
         }
     }
+    names
+}
+
+fn api_group(registry: &Registry, group: &str) -> Value {
+    let names = version_names(registry, group);
     let entry = |name: &&str| json!({ "groupVersion": format!("{group}/{name}"), "version": name });
     let versions: Vec<Value> = names.iter().map(entry).collect();
     json!({ "name": group, "preferredVersion": versions.first(), "versions": versions })

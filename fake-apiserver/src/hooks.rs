@@ -1,7 +1,10 @@
 //! What follows from a write in the same instant, because a real API server does it itself rather than a
-//! controller: custom resources appear, change and go with their definitions.
+//! controller: custom resources appear, change and go with their definitions, and the tokens in Secrets are good as
+//! long as the Secrets are there.
 
 use crate::controllers::crd;
+use crate::controllers::token::token_of;
+use crate::reviews::service_account;
 use crate::state::{Call, State};
 use crate::storage::Stored;
 
@@ -11,6 +14,10 @@ const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 pub(crate) fn after_write(state: &mut State, call: &Call, stored: &Stored) {
     if call.resource().is(DEFINITIONS) {
         crd::settle(state, stored.metadata()["name"].as_str().unwrap_or_default(), call.now);
+    } else if call.resource().is("secrets")
+        && let Some((token, namespace, name)) = token_of(&stored.value)
+    {
+        state.tokens.insert(token, service_account(namespace, name), None);
     }
 }
 
@@ -18,6 +25,10 @@ pub(crate) fn after_write(state: &mut State, call: &Call, stored: &Stored) {
 pub(crate) fn after_removal(state: &mut State, call: &Call, last: &Stored) {
     if call.resource().is(DEFINITIONS) {
         crd::removed(state, &last.value, call.now);
+    } else if call.resource().is("secrets")
+        && let Some((token, ..)) = token_of(&last.value)
+    {
+        state.tokens.revoke(&token);
     } else if call.resource().traits.terminating {
         crd::settle(state, &call.resource().id.clone(), call.now);
     }

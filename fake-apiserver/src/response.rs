@@ -93,6 +93,8 @@ pub(crate) enum Representation {
     Full,
     /// `PartialObjectMetadata`.
     Metadata,
+    /// The aggregated discovery document; for objects the same as in full.
+    Discovery,
 }
 
 /// What the `Accept` header asks for.
@@ -110,6 +112,7 @@ impl Accept {
         if header.trim().is_empty() {
             return Ok(Self::default());
         }
+        let mut known = false;
         for entry in header.split(',') {
             let mut parts = entry.split(';').map(str::trim);
             let yaml = match parts.next().unwrap_or_default() {
@@ -117,15 +120,18 @@ impl Accept {
                 "application/yaml" => true,
                 _ => continue,
             };
-            let shape = parts.find_map(|part| part.strip_prefix("as="));
+            known = true;
+            let parts: Vec<&str> = parts.collect();
+            let shape = parts.iter().find_map(|part| part.strip_prefix("as="));
             let representation = match shape {
                 None => Representation::Full,
+                Some("APIGroupDiscoveryList") if parts.contains(&"v=v2") => Representation::Discovery,
                 Some("PartialObjectMetadata" | "PartialObjectMetadataList") => Representation::Metadata,
                 Some(_) => continue,
             };
             return Ok(Self { representation, yaml });
         }
-        Err(Status::not_acceptable(ACCEPTED))
+        Err(Status::not_acceptable(ACCEPTED, known))
     }
 }
 
@@ -184,7 +190,9 @@ pub(crate) fn write_object(
     representation: Representation,
 ) {
     match representation {
-        Representation::Full => write_typed(out, &version.type_members, &stored.bytes),
+        Representation::Full | Representation::Discovery => {
+            write_typed(out, &version.type_members, &stored.bytes);
+        }
         Representation::Metadata => write_json(out, &metadata_only(&stored.value)),
     }
 }
@@ -197,7 +205,9 @@ pub(crate) fn write_value(
     representation: Representation,
 ) {
     match representation {
-        Representation::Full => write_typed(out, &version.type_members, &crate::storage::encode_body(value)),
+        Representation::Full | Representation::Discovery => {
+            write_typed(out, &version.type_members, &crate::storage::encode_body(value));
+        }
         Representation::Metadata => write_json(out, &metadata_only(value)),
     }
 }
@@ -228,7 +238,7 @@ pub(crate) fn encode_list<'a>(
     resource: &Resource,
     version: &Version,
     meta: &ListMeta,
-    items: impl Iterator<Item = &'a Stored>,
+    items: impl Iterator<Item = &'a Stored> + Clone,
     representation: Representation,
 ) -> Vec<u8> {
     let mut metadata = json!({ "resourceVersion": meta.revision.to_string() });
@@ -239,10 +249,14 @@ pub(crate) fn encode_list<'a>(
         metadata["remainingItemCount"] = json!(remaining);
     }
     let (kind, api_version) = match representation {
-        Representation::Full => (resource.list_kind.as_str(), version.api_version.as_str()),
+        Representation::Full | Representation::Discovery => {
+            (resource.list_kind.as_str(), version.api_version.as_str())
+        }
         Representation::Metadata => ("PartialObjectMetadataList", "meta.k8s.io/v1"),
     };
-    let mut out = Vec::with_capacity(4096);
+    // One allocation: items, commas and types, and the list's own members.
+    let size: usize = items.clone().map(|stored| stored.bytes.len() + version.type_members.len() + 2).sum();
+    let mut out = Vec::with_capacity(size + 256);
     out.extend_from_slice(b"{\"kind\":");
     write_json(&mut out, kind);
     out.extend_from_slice(b",\"apiVersion\":");
@@ -256,7 +270,9 @@ pub(crate) fn encode_list<'a>(
         }
         match representation {
             // Items of built-in lists carry no type of their own.
-            Representation::Full if !resource.traits.custom => out.extend_from_slice(&stored.bytes),
+            Representation::Full | Representation::Discovery if !resource.traits.custom => {
+                out.extend_from_slice(&stored.bytes)
+            }
             _ => write_object(&mut out, version, stored, representation),
         }
     }

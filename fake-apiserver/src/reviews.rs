@@ -219,6 +219,11 @@ fn eviction_refusal(budget: &Value) -> Box<Status> {
 /// Puts a Pod on a node.
 fn bind(state: &mut State, call: &mut Call, body: &Value) -> Answer<Value> {
     let pod = find(state, call)?.clone();
+    if let Some(node) = pod.value["spec"]["nodeName"].as_str().filter(|node| !node.is_empty()) {
+        let who = ResourceName { group: "", resource: "pods/binding" };
+        let why = format!("pod {} is already assigned to node \"{node}\"", call.name);
+        return Err(Status::conflict(&who, &call.name, &why));
+    }
     call.subresource = String::new();
     let mut bound = (*pod.value).clone();
     bound["spec"]["nodeName"] = body["target"]["name"].clone();

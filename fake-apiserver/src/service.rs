@@ -76,16 +76,16 @@ pub(crate) fn handle(
     let accept = Accept::parse(text_header(&parts.headers, header::ACCEPT)).unwrap_or_default();
     let mut guard = cluster.lock();
     let user = authenticate(&guard, cluster, &parts.headers, identity);
-    let outcome = user.clone().and_then(|user| {
+    let outcome = user.clone().map(|user| {
         let mut request = Incoming { cluster, parts, body, info: &info, user, warnings: Vec::new() };
-        let mut response = request.answer(&mut guard)?;
+        let mut response = request.answer(&mut guard).unwrap_or_else(|status| refuse(&status, accept));
         for text in &request.warnings {
             let quoted = format!("299 - {}", Value::String(text.clone()));
             if let Ok(value) = HeaderValue::from_str(&quoted) {
                 response.headers_mut().append(header::WARNING, value);
             }
         }
-        Ok(response)
+        response
     });
     let revision = guard.storage.revision();
     let changed = guard.storage.has_feed();
@@ -229,7 +229,9 @@ impl Incoming<'_> {
         };
         let unknown_part = !info.subresource.is_empty() && !served.version().has(&info.subresource);
         if misplaced || unknown_part {
-            return Err(Status::no_such_resource());
+            // Paths of custom resources are nobody's unless they name one exactly.
+            let custom = resource.traits.custom;
+            return Err(if custom { Status::page_not_found() } else { Status::no_such_resource() });
         }
         check_verb(&served, info)?;
         let agent = text_header(&self.parts.headers, header::USER_AGENT);
@@ -402,6 +404,7 @@ fn check_verb(served: &Served, info: &RequestInfo) -> Answer<()> {
     let plain = info.subresource.is_empty();
     let creates_below = matches!(info.subresource.as_str(), "token" | "eviction" | "binding");
     let allowed = match info.verb.as_str() {
+        "create" if plain && across && resource.traits.custom => return Err(Status::page_not_found()),
         "create" if plain => !named && !across,
         "create" => creates_below,
         _ if resource.traits.virtual_resource => false,

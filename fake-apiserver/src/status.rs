@@ -112,9 +112,15 @@ impl Status {
     }
 
     /// 406.
-    pub fn not_acceptable(accepted: &str) -> Box<Self> {
-        let message = format!("only the following media types are accepted: {accepted}");
-        Self::new(406, "NotAcceptable", message)
+    ///
+    /// `known` tells a media type that is served, but not in the shape that was asked for.
+    pub fn not_acceptable(accepted: &str, known: bool) -> Box<Self> {
+        if known {
+            let message = format!("only the following media types are accepted: {accepted}");
+            return Self::new(406, "NotAcceptable", message);
+        }
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {accepted}");
+        Self::new(406, "NotAcceptable", message).with_details(json!({}))
     }
 
     /// 410: the version asked for is no longer kept.

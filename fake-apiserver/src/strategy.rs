@@ -64,7 +64,7 @@ pub(crate) fn prepare_create(state: &mut State, call: &Call, object: &mut Value)
             object["spec"]["finalizers"] = json!(finalizers);
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = json!(call.name);
         }
-        "services" => allocate_address(state, object),
+        "services" => allocate_addresses(state, object),
         "jobs.batch" => label_job(&uid, &call.name, object),
         "customresourcedefinitions.apiextensions.k8s.io" => {
             let versions = object["spec"]["versions"].as_array();
@@ -108,7 +108,7 @@ fn clear_status(call: &Call, object: &mut Value) {
 }
 
 /// Every Service that wants one gets an address of its own (10.96.0.0/12, as kubeadm clusters have).
-fn allocate_address(state: &mut State, object: &mut Value) {
+pub(crate) fn allocate_addresses(state: &mut State, object: &mut Value) {
     let spec = &mut object["spec"];
     if spec["type"] == "ExternalName" {
         return;
@@ -122,14 +122,15 @@ fn allocate_address(state: &mut State, object: &mut Value) {
     let wants_node_ports = spec["type"] == "NodePort"
         || (spec["type"] == "LoadBalancer" && spec["allocateLoadBalancerNodePorts"] != false);
     if wants_node_ports {
-        for port in spec["ports"].as_array_mut().into_iter().flatten() {
+        for port in spec["ports"].as_array_mut().into_iter().flatten().filter(|port| port.is_object()) {
             if port["nodePort"].as_i64().unwrap_or(0) == 0 {
                 state.addresses += 1;
                 port["nodePort"] = json!(30_000 + state.addresses % 2_768);
             }
         }
     }
-    if spec["type"] == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local" {
+    let checked = spec["type"] == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local";
+    if checked && spec["healthCheckNodePort"].is_null() {
         state.addresses += 1;
         spec["healthCheckNodePort"] = json!(30_000 + state.addresses % 2_768);
     }
@@ -239,9 +240,13 @@ pub(crate) fn carry_over(id: &str, old: &Value, new: &mut Value) {
                     new["spec"][field] = old["spec"][field].clone();
                 }
             }
+            if new["spec"]["type"] == "ClusterIP" && old["spec"]["type"] != "ClusterIP" {
+                drop_node_ports(old, new);
+            }
             let ports = old["spec"]["ports"].as_array().cloned().unwrap_or_default();
             let exposed = new["spec"]["type"] == "NodePort" || new["spec"]["type"] == "LoadBalancer";
-            for port in new["spec"]["ports"].as_array_mut().into_iter().flatten().filter(|_| exposed) {
+            let ports_now = new["spec"]["ports"].as_array_mut().into_iter().flatten();
+            for port in ports_now.filter(|port| exposed && port.is_object()) {
                 let same = ports
                     .iter()
                     .find(|old| old["port"] == port["port"] && old["protocol"] == port["protocol"]);
@@ -260,10 +265,25 @@ pub(crate) fn carry_over(id: &str, old: &Value, new: &mut Value) {
             let name = old["metadata"]["name"].clone();
             new["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
         }
-        "secrets" if old["type"].is_string() && new["type"] == "Opaque" && old["type"] != "Opaque" => {
-            new["type"] = old["type"].clone();
-        }
         _ => {}
+    }
+}
+
+/// Ports that only the old type of a Service had go when the new one does not use them.
+fn drop_node_ports(old: &Value, new: &mut Value) {
+    let given: Vec<Value> =
+        old["spec"]["ports"].as_array().into_iter().flatten().map(|port| port["nodePort"].clone()).collect();
+    for port in new["spec"]["ports"].as_array_mut().into_iter().flatten() {
+        if given.contains(&port["nodePort"])
+            && let Some(port) = port.as_object_mut()
+        {
+            port.remove("nodePort");
+        }
+    }
+    if let Some(spec) = new["spec"].as_object_mut() {
+        for field in ["externalTrafficPolicy", "allocateLoadBalancerNodePorts", "healthCheckNodePort"] {
+            spec.remove(field);
+        }
     }
 }
 
@@ -281,7 +301,10 @@ pub(crate) fn bump_generation(call: &Call, old: &Value, new: &mut Value) {
         });
         relevant.map(|(key, value)| (key.clone(), value.clone())).collect()
     };
-    if wanted(old) != wanted(new) {
+    // Deployments count their annotations too: some of them direct a rollout.
+    let annotated = call.resource().is("deployments.apps")
+        && old["metadata"].get("annotations") != new["metadata"].get("annotations");
+    if wanted(old) != wanted(new) || annotated {
         let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
         new["metadata"]["generation"] = json!(generation + 1);
     }

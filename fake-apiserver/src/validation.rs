@@ -162,7 +162,9 @@ fn bad_name(name: &str, rule: NameRule) -> Option<String> {
             };
         }
     };
-    if !valid {
+    if !valid && rule != NameRule::Subdomain && name.contains('.') {
+        Some("must not contain dots".into())
+    } else if !valid {
         Some(message.to_owned())
     } else if name.len() > limit {
         Some(format!("must be no more than {limit} characters"))

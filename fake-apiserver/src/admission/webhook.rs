@@ -3,6 +3,8 @@
 //! A webhook behind a Service is reachable when the Service exists and a Deployment that its selector finds is
 //! available. A reachable webhook admits everything: nothing is called.
 
+use kube_cel::KubeCelExt;
+use kube_cel::cel::{Context, Program, Value as CelValue, to_value};
 use serde_json::Value;
 
 use crate::selector::LabelSelector;
@@ -46,7 +48,8 @@ pub(crate) fn check(
         for webhook in configuration.value["webhooks"].as_array().into_iter().flatten() {
             let asked = rules_match(call, operation, &webhook["rules"])
                 && namespace_matches(state, call, object, &webhook["namespaceSelector"])
-                && object_matches(object, old, &webhook["objectSelector"]);
+                && object_matches(object, old, &webhook["objectSelector"])
+                && conditions_match(&webhook["matchConditions"], object, old);
             if !asked || webhook["failurePolicy"] == "Ignore" {
                 continue;
             }
@@ -109,6 +112,19 @@ fn object_matches(object: &Value, old: Option<&Value>, selector: &Value) -> bool
     let selector = LabelSelector::from_object(selector);
     let labels = |object: &Value| selector.matches(&object["metadata"]["labels"]);
     labels(object) || old.is_some_and(labels)
+}
+
+/// Whether all match conditions hold; one that cannot be evaluated counts as holding.
+fn conditions_match(conditions: &Value, object: &Value, old: Option<&Value>) -> bool {
+    conditions.as_array().into_iter().flatten().all(|condition| {
+        let expression = condition["expression"].as_str().unwrap_or_default();
+        let Ok(program) = Program::compile(expression) else { return true };
+        let mut context = Context::default().with_all();
+        for (name, value) in [("object", object), ("oldObject", old.unwrap_or(&Value::Null))] {
+            context.add_variable_from_value(name, to_value(value).unwrap_or(CelValue::Null));
+        }
+        program.execute(&context) != Ok(CelValue::Bool(false))
+    })
 }
 
 /// Why a webhook cannot be called, if it cannot.

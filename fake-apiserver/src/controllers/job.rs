@@ -153,7 +153,8 @@ fn settle(status: &mut Value) {
 }
 
 fn stamp_probes(status: &mut Value, now: &str) {
-    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+    let conditions = status["conditions"].as_array_mut().into_iter().flatten();
+    for condition in conditions.filter(|condition| condition.is_object()) {
         condition["lastProbeTime"] = json!(now);
     }
 }

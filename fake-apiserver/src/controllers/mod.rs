@@ -11,6 +11,7 @@ pub(crate) mod gc;
 pub(crate) mod job;
 pub(crate) mod namespace;
 pub(crate) mod serviceaccount;
+pub(crate) mod token;
 pub(crate) mod workload;
 
 #[cfg(test)]
@@ -44,7 +45,7 @@ pub struct Controllers {
     pub jobs: bool,
     /// ClusterRoles made of other ClusterRoles.
     pub aggregation: bool,
-    /// ServiceAccount `default` and ConfigMap `kube-root-ca.crt` in every namespace.
+    /// ServiceAccount `default` and ConfigMap `kube-root-ca.crt` in every namespace, tokens in token Secrets.
     pub service_accounts: bool,
     /// Availability of aggregated APIs.
     pub api_services: bool,
@@ -129,6 +130,7 @@ impl ControllerSet {
         // New namespaces are furnished before anything else happens in them.
         if enabled.service_accounts {
             controllers.push(Box::<serviceaccount::Furnisher>::default());
+            controllers.push(Box::<token::TokenSecrets>::default());
         }
         if enabled.aggregation {
             controllers.push(Box::<aggregation::Aggregator>::default());

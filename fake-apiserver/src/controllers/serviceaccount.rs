@@ -13,7 +13,7 @@ use crate::storage::{Event, object_key};
 const ROOT_CA: &str = "kube-root-ca.crt";
 
 /// Stands for the certificate authority of a server that has none.
-const NO_CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n";
+pub(crate) const NO_CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n";
 
 /// The namespaces to look at.
 #[derive(Debug, Default)]

@@ -265,7 +265,8 @@ fn deployment_status(object: &Value, counts: &Counts, ready: bool, late: bool, n
 
 /// Deployment conditions also tell when they were last updated.
 fn stamp_updates(status: &mut Value, before: &Value, now: &str) {
-    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+    let conditions = status["conditions"].as_array_mut().into_iter().flatten();
+    for condition in conditions.filter(|condition| condition.is_object()) {
         let old = before.as_array().into_iter().flatten().find(|old| old["type"] == condition["type"]);
         let same = old.is_some_and(|old| {
             ["status", "reason", "message"].iter().all(|field| old[*field] == condition[*field])

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{apply_schema, check_type, drop_empty, metadata_of, schema_errors};
+use super::{
+    apply_schema, check_shape, check_type, drop_empty, metadata_of, schema_errors, to_stored_version,
+};
 use crate::admission::{self, webhook::Phase};
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
@@ -32,6 +34,7 @@ pub(crate) fn create(
         _ => name,
     };
     metadata.insert("name".into(), json!(call.name));
+    check_shape(call, &object)?;
     admission::lifecycle::check_create(state, call)?;
     apply_schema(call, &mut object, tracked)?;
     defaults::fill(&call.resource().id, &mut object);
@@ -54,7 +57,7 @@ pub(crate) fn create(
     if let Some(metadata) = object["metadata"].as_object_mut() {
         drop_empty(metadata);
     }
-    object["apiVersion"] = json!(call.resource().stored_version().api_version);
+    to_stored_version(call, &mut object);
     admission::webhook::check(state, call, Phase::Validating, "CREATE", &object, None)?;
     let (id, key) = (call.resource().id.clone(), call.key());
     if let Some(taken) = state.storage.get(&id, &key) {

@@ -92,10 +92,11 @@ fn remove(state: &mut State, call: &Call, live: &Arc<Stored>, dry_run: bool) -> 
     if dry_run {
         return Ok(Deleted::Gone(live.clone()));
     }
-    if let Some(last) = state.storage.remove(&call.resource().id, &call.key()) {
-        hooks::after_removal(state, call, &last);
+    let last = state.storage.remove(&call.resource().id, &call.key());
+    if let Some(last) = &last {
+        hooks::after_removal(state, call, last);
     }
-    Ok(Deleted::Gone(live.clone()))
+    Ok(Deleted::Gone(last.unwrap_or_else(|| live.clone())))
 }
 
 fn check_preconditions(call: &Call, live: &Stored, options: &DeleteOptions) -> Answer<()> {

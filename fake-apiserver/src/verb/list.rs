@@ -33,7 +33,8 @@ pub(crate) fn list(state: &State, call: &Call, options: &ListOptions) -> Answer<
         .take_while(|(key, _)| key.starts_with(&prefix))
         .filter(|(_, stored)| matches(options, &stored.value));
     let mut found = Found { meta: ListMeta { revision, ..ListMeta::default() }, items: Vec::new() };
-    if options.limit == 0 {
+    // From the cache (version 0) the server ignores the limit.
+    if options.limit == 0 || options.resource_version == "0" {
         found.items.extend(matching.map(|(_, stored)| stored.clone()));
         return Ok(found);
     }
@@ -42,11 +43,11 @@ pub(crate) fn list(state: &State, call: &Call, options: &ListOptions) -> Answer<
         last = key.to_string();
         found.items.push(stored.clone());
     }
-    let remaining = matching.count();
-    if remaining > 0 {
+    if matching.next().is_some() {
         found.meta.continue_token = write_token(revision, &last);
         // With selectors the server does not know.
-        found.meta.remaining = (options.labels.is_empty() && options.fields.is_empty()).then_some(remaining);
+        let selective = !options.labels.is_empty() || !options.fields.is_empty();
+        found.meta.remaining = (!selective).then(|| matching.count() + 1);
     }
     Ok(found)
 }

@@ -129,6 +129,47 @@ pub(crate) fn metadata_of<'a>(call: &Call, object: &'a mut Value) -> Answer<&'a 
     Ok(metadata.as_object_mut().expect("checked above"))
 }
 
+/// Parts of built-in objects that are objects if they are there: everything that defaults and strategies reach into.
+const OBJECTS: [&str; 17] = [
+    "/spec",
+    "/status",
+    "/data",
+    "/spec/selector",
+    "/spec/strategy",
+    "/spec/updateStrategy",
+    "/spec/names",
+    "/spec/template",
+    "/spec/template/metadata",
+    "/spec/template/metadata/labels",
+    "/spec/template/spec",
+    "/spec/jobTemplate",
+    "/spec/jobTemplate/spec",
+    "/spec/jobTemplate/spec/template",
+    "/spec/jobTemplate/spec/template/spec",
+    "/spec/sessionAffinityConfig",
+    "/roleRef",
+];
+
+/// Refuses built-in objects whose parts are of another type than everything here expects.
+pub(crate) fn check_shape(call: &Call, object: &Value) -> Answer<()> {
+    if call.resource().traits.custom {
+        return Ok(());
+    }
+    let (kind, version) = (&call.resource().kind, &call.version().name);
+    for pointer in OBJECTS {
+        let Some(part) = object.pointer(pointer).filter(|part| !part.is_object() && !part.is_null()) else {
+            continue;
+        };
+        let field = pointer.replace('/', ".");
+        return Err(Status::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: json: cannot unmarshal {} into Go struct \
+             field {kind}{field} of type object",
+            json_type(part)
+        )));
+    }
+    Ok(())
+}
+
 fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -156,7 +197,8 @@ pub(crate) fn drop_empty(metadata: &mut Map<String, Value>) {
 pub(crate) fn apply_schema(call: &mut Call, object: &mut Value, keep_nulls: bool) -> Answer<()> {
     let served = call.served.clone();
     let Some(schema) = &served.version().schema else { return Ok(()) };
-    let unknown = schema.prune(object);
+    let mut unknown = prune_metadata(object);
+    unknown.extend(schema.prune(object));
     let texts = unknown.iter().map(|path| format!("unknown field \"{path}\""));
     match call.options.field_validation {
         FieldValidation::Ignore => {}
@@ -178,16 +220,68 @@ pub(crate) fn apply_schema(call: &mut Call, object: &mut Value, keep_nulls: bool
     Ok(())
 }
 
+/// Removes members that `ObjectMeta` does not have and returns their paths.
+fn prune_metadata(object: &mut Value) -> Vec<String> {
+    const KNOWN: [&str; 15] = [
+        "annotations",
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "finalizers",
+        "generateName",
+        "generation",
+        "labels",
+        "managedFields",
+        "name",
+        "namespace",
+        "ownerReferences",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    ];
+    let mut unknown = Vec::new();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.retain(|member, _| {
+            let known = KNOWN.contains(&member.as_str());
+            if !known {
+                unknown.push(format!("metadata.{member}"));
+            }
+            known
+        });
+    }
+    unknown
+}
+
 /// What is wrong with a custom resource by its schema; `old` is what it replaces.
 pub(crate) fn schema_errors(call: &mut Call, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let served = call.served.clone();
     let Some(schema) = &served.version().schema else { return Vec::new() };
     match old {
+        // The status endpoint validates the status alone, so messages name paths inside it.
+        Some(old) if call.subresource == "status" => {
+            let mut errors = schema.validate_update(object, old);
+            errors.retain(|error| error.path.starts_with("status"));
+            for error in &mut errors {
+                error.message = error.message.replace(": status.", ": ");
+            }
+            errors
+        }
         None => schema.validate(object),
         Some(old) => {
             let review = schema.review_update(object, old);
             call.warnings.extend(review.warnings);
             review.errors
+        }
+    }
+}
+
+/// Turns an object of the call's version into the stored one: fields that version does not know are lost.
+pub(crate) fn to_stored_version(call: &Call, object: &mut Value) {
+    let stored = call.resource().stored_version();
+    if object["apiVersion"] != stored.api_version.as_str() {
+        object["apiVersion"] = json!(stored.api_version);
+        if let Some(schema) = &stored.schema {
+            schema.prune(object);
         }
     }
 }

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use super::get::find;
 use super::update::{Origin, update};
 use crate::registry::ScalePaths;
+use crate::schema::FieldError;
 use crate::state::{Call, State};
-use crate::status::{Answer, Status};
+use crate::status::{Answer, ResourceName, Status};
 use crate::storage::Stored;
 
 /// The Scale of a workload.
@@ -54,6 +55,12 @@ pub(crate) fn modify(
     let before = view(call, &live.value)?;
     let after = change(&before)?;
     let replicas = after["spec"]["replicas"].as_i64().unwrap_or(0);
+    if replicas < 0 {
+        let why = "must be greater than or equal to 0";
+        let error = FieldError::invalid("spec.replicas", &json!(replicas), why);
+        let who = ResourceName { group: "autoscaling", resource: "Scale" };
+        return Err(Status::invalid(&who, &call.name, &[error]));
+    }
     let version = after["metadata"]["resourceVersion"].as_str().unwrap_or_default();
     if !version.is_empty() && version != live.revision.to_string() {
         return Err(Status::stale(&call.resource().name(), &call.name));

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::get::find;
-use super::{apply_schema, check_type, drop_empty, in_version, metadata_of, schema_errors};
+use super::{
+    apply_schema, check_shape, check_type, drop_empty, in_version, metadata_of, schema_errors,
+    to_stored_version,
+};
 use crate::admission::{self, webhook::Phase};
 use crate::schema::FieldError;
 use crate::state::{Call, State};
@@ -35,6 +38,7 @@ pub(crate) fn put(state: &mut State, call: &mut Call, mut object: Value) -> Answ
     match find(state, call).cloned() {
         Ok(live) => update(state, call, &live, object, Origin::Put).map(|stored| (stored, false)),
         Err(_) if call.resource().traits.create_on_update && call.subresource.is_empty() => {
+            object["metadata"]["resourceVersion"] = Value::Null;
             super::create::create(state, call, object, false).map(|stored| (stored, true))
         }
         Err(missing) => Err(missing),
@@ -52,6 +56,7 @@ pub(crate) fn update(
     check_type(&state.registry, call, &mut new)?;
     let metadata = metadata_of(call, &mut new)?;
     strategy::place(call, metadata)?;
+    check_shape(call, &new)?;
     check_version(call, live, &new, origin)?;
     apply_schema(call, &mut new, origin == Origin::Apply)?;
     let old = in_version(&live.value, &call.version().api_version);
@@ -59,6 +64,9 @@ pub(crate) fn update(
     strategy::prepare_update(call, &old, &mut new);
     defaults::fill(&call.resource().id, &mut new);
     strategy::carry_over(&call.resource().id, &old, &mut new);
+    if call.resource().is("services") {
+        strategy::allocate_addresses(state, &mut new);
+    }
     strategy::bump_generation(call, &old, &mut new);
     auth::escalation::check(state, call, &new, Some(&old))?;
     admission::webhook::check(state, call, Phase::Mutating, "UPDATE", &new, Some(&old))?;
@@ -81,7 +89,7 @@ pub(crate) fn update(
     if same(&old, &new) {
         return Ok(live.clone());
     }
-    new["apiVersion"] = json!(call.resource().stored_version().api_version);
+    to_stored_version(call, &mut new);
     commit(state, call, live, new)
 }
 
@@ -94,7 +102,8 @@ fn commit(state: &mut State, call: &Call, live: &Arc<Stored>, mut new: Value) ->
     }
     if strategy::is_released(&id, &new) {
         let answer = Arc::new(Stored::unwritten(new));
-        if let Some(last) = state.storage.remove_as(&id, &key, &answer.value) {
+        // Watchers see the state before the last finalizer went.
+        if let Some(last) = state.storage.remove(&id, &key) {
             hooks::after_removal(state, call, &last);
         }
         return Ok(answer);
@@ -171,16 +180,28 @@ fn system_field_errors(old: &Value, new: &Value) -> Vec<FieldError> {
 
 /// Whether an update changes nothing; the times in managedFields do not count.
 fn same(old: &Value, new: &Value) -> bool {
-    let plain = |object: &Value| {
-        let mut object = object.clone();
-        if let Some(metadata) = object["metadata"].as_object_mut() {
-            metadata.remove("resourceVersion");
-            let entries = metadata.get_mut("managedFields").and_then(Value::as_array_mut);
-            for entry in entries.into_iter().flatten() {
-                entry.as_object_mut().map(|entry| entry.remove("time"));
-            }
-        }
-        object
-    };
-    plain(old) == plain(new)
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
+    old.len() == new.len()
+        && old.iter().all(|(member, value)| match (member.as_str(), new.get(member)) {
+            (_, None) => false,
+            ("metadata", Some(other)) => same_metadata(value, other),
+            (_, Some(other)) => value == other,
+        })
+}
+
+fn same_metadata(old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
+    old.keys().chain(new.keys()).all(|member| match (member.as_str(), old.get(member), new.get(member)) {
+        ("resourceVersion", ..) => true,
+        ("managedFields", Some(old), Some(new)) => without_times(old) == without_times(new),
+        (_, old, new) => old == new,
+    })
+}
+
+fn without_times(entries: &Value) -> Value {
+    let mut entries = entries.clone();
+    for entry in entries.as_array_mut().into_iter().flatten() {
+        entry.as_object_mut().map(|entry| entry.remove("time"));
+    }
+    entries
 }

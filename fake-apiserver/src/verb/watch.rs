@@ -227,7 +227,7 @@ impl Watch {
 
     fn send_bookmark(&mut self, revision: u64, annotations: Option<Value>) {
         let (kind, api_version) = match self.representation {
-            Representation::Full => {
+            Representation::Full | Representation::Discovery => {
                 (self.call.resource().kind.as_str(), self.call.version().api_version.as_str())
             }
             Representation::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1"),

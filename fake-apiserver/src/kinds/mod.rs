@@ -1,6 +1,8 @@
 //! Validation of the built-in kinds whose refusals clients rely on. Everything else is accepted: the fake knows
 //! no schemas of built-in kinds.
 
+mod service;
+
 use serde_json::{Value, json};
 
 use crate::schema::FieldError;
@@ -24,6 +26,17 @@ pub(crate) fn update_errors(call: &Call, old: &Value, new: &Value) -> Vec<FieldE
                 if old.get(field) != new.get(field) {
                     errors.push(FieldError::forbidden(field, why));
                 }
+            }
+        }
+        "services" => errors.extend(service::update_errors(old, new)),
+        "secrets" => immutable(&mut errors, "type", &old["type"], &new["type"]),
+        "customresourcedefinitions.apiextensions.k8s.io" => {
+            for field in ["group", "scope"] {
+                immutable(&mut errors, &format!("spec.{field}"), &old["spec"][field], &new["spec"][field]);
+            }
+            for field in ["plural", "kind"] {
+                let path = format!("spec.names.{field}");
+                immutable(&mut errors, &path, &old["spec"]["names"][field], &new["spec"]["names"][field]);
             }
         }
         "deployments.apps" | "daemonsets.apps" | "replicasets.apps" => {
@@ -65,8 +78,61 @@ fn object_errors(call: &Call, object: &Value) -> Vec<FieldError> {
             workload_errors(object)
         }
         "customresourcedefinitions.apiextensions.k8s.io" => definition_errors(object),
+        "configmaps" => config_map_errors(object),
+        "services" => service::errors(object),
+        "poddisruptionbudgets.policy" => {
+            let spec = &object["spec"];
+            let both = !spec["minAvailable"].is_null() && !spec["maxUnavailable"].is_null();
+            let shown =
+                json!({ "MinAvailable": spec["minAvailable"], "MaxUnavailable": spec["maxUnavailable"] });
+            let why = "minAvailable and maxUnavailable cannot be both set";
+            if both { vec![FieldError::invalid("spec", &shown, why)] } else { Vec::new() }
+        }
+        "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => rule_errors(object),
         _ => Vec::new(),
     }
+}
+
+fn config_map_errors(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let why = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
+               'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+    for field in ["data", "binaryData"] {
+        for key in object[field].as_object().into_iter().flat_map(|map| map.keys()) {
+            let valid =
+                !key.is_empty() && key.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_.".contains(&c));
+            if !valid {
+                errors.push(FieldError::invalid(format!("{field}[{key}]"), &json!(key), why));
+            }
+            if field == "data" && object["binaryData"].get(key).is_some() {
+                let why = "duplicate of key present in binaryData";
+                errors.push(FieldError::invalid(format!("data[{key}]"), &json!(key), why));
+            }
+        }
+    }
+    errors
+}
+
+fn rule_errors(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (index, rule) in object["rules"].as_array().into_iter().flatten().enumerate() {
+        let empty = |field: &str| rule[field].as_array().is_none_or(Vec::is_empty);
+        let mut require = |field: &str, why: &str| {
+            errors.push(FieldError::required(format!("rules[{index}].{field}"), why));
+        };
+        if empty("verbs") {
+            require("verbs", "verbs must contain at least one value");
+        }
+        if empty("nonResourceURLs") {
+            if empty("apiGroups") {
+                require("apiGroups", "resource rules must supply at least one api group");
+            }
+            if empty("resources") {
+                require("resources", "resource rules must supply at least one resource");
+            }
+        }
+    }
+    errors
 }
 
 fn workload_errors(object: &Value) -> Vec<FieldError> {
@@ -128,7 +194,7 @@ fn definition_errors(object: &Value) -> Vec<FieldError> {
         let schema = &version["schema"]["openAPIV3Schema"];
         let base = format!("spec.versions[{index}].schema.openAPIV3Schema");
         if schema.is_null() {
-            errors.push(FieldError::required(base, "schemas are required"));
+            errors.push(FieldError::required(base, ""));
         } else if let Err(more) = crate::schema::StructuralSchema::from_openapi(schema, &base) {
             errors.extend(more);
         }
