@@ -17,16 +17,24 @@ pub(crate) fn fill(id: &str, object: &mut Value) {
         "cronjobs.batch" => cron_job(object),
         "pods" => pod_spec(&mut object["spec"]),
         "services" => service(&mut object["spec"]),
-        "secrets" => secret(object),
+        "configmaps" => drop_empty(object, &["data", "binaryData"]),
+        "secrets" => {
+            secret(object);
+            drop_empty(object, &["data"]);
+        }
+        "events" => event(object),
+        "persistentvolumeclaims" => {
+            set(object, "metadata.finalizers", json!(["kubernetes.io/pvc-protection"]))
+        }
         "horizontalpodautoscalers.autoscaling" => autoscaler(object),
         "validatingwebhookconfigurations.admissionregistration.k8s.io" => webhooks(object, false),
         "mutatingwebhookconfigurations.admissionregistration.k8s.io" => webhooks(object, true),
         "customresourcedefinitions.apiextensions.k8s.io" => definition(object),
         // A typed round trip turns an empty list of rules into null.
-        "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => {
-            if object["rules"].as_array().is_none_or(Vec::is_empty) {
-                object["rules"] = Value::Null;
-            }
+        "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io"
+            if object["rules"].as_array().is_none_or(Vec::is_empty) =>
+        {
+            object["rules"] = Value::Null;
         }
         "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => {
             set(object, "roleRef.apiGroup", json!("rbac.authorization.k8s.io"));
@@ -59,6 +67,30 @@ fn set(object: &mut Value, path: &str, value: Value) {
     if at.is_null() {
         *at = value;
     }
+}
+
+/// Removes members that say nothing, as a typed round trip does.
+fn drop_empty(object: &mut Value, members: &[&str]) {
+    let Some(object) = object.as_object_mut() else { return };
+    for member in members {
+        if object
+            .get(*member)
+            .is_some_and(|value| value.is_null() || value.as_object().is_some_and(|map| map.is_empty()))
+        {
+            object.remove(*member);
+        }
+    }
+}
+
+/// Events show these members even when they say nothing.
+fn event(object: &mut Value) {
+    for member in ["eventTime", "firstTimestamp", "lastTimestamp"] {
+        let value = object[member].take();
+        object[member] = value;
+    }
+    set(object, "source", json!({}));
+    set(object, "reportingComponent", json!(""));
+    set(object, "reportingInstance", json!(""));
 }
 
 fn items(list: &mut Value) -> impl Iterator<Item = &mut Value> {
@@ -316,6 +348,9 @@ fn webhooks(object: &mut Value, mutating: bool) {
 
 fn definition(object: &mut Value) {
     set(object, "spec.conversion.strategy", json!("None"));
+    if let Some(service) = object.pointer_mut("/spec/conversion/webhook/clientConfig/service") {
+        set(service, "port", json!(443));
+    }
     let kind = object["spec"]["names"]["kind"].as_str().unwrap_or_default().to_owned();
     set(object, "spec.names.singular", json!(kind.to_lowercase()));
     set(object, "spec.names.listKind", json!(format!("{kind}List")));

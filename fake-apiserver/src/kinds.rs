@@ -26,6 +26,16 @@ pub(crate) fn update_errors(call: &Call, old: &Value, new: &Value) -> Vec<FieldE
                 }
             }
         }
+        "secrets" => immutable(&mut errors, "type", &old["type"], &new["type"]),
+        "customresourcedefinitions.apiextensions.k8s.io" => {
+            for field in ["group", "scope"] {
+                immutable(&mut errors, &format!("spec.{field}"), &old["spec"][field], &new["spec"][field]);
+            }
+            for field in ["plural", "kind"] {
+                let path = format!("spec.names.{field}");
+                immutable(&mut errors, &path, &old["spec"]["names"][field], &new["spec"]["names"][field]);
+            }
+        }
         "deployments.apps" | "daemonsets.apps" | "replicasets.apps" => {
             immutable(&mut errors, "spec.selector", &old["spec"]["selector"], &new["spec"]["selector"]);
         }
@@ -41,10 +51,12 @@ pub(crate) fn update_errors(call: &Call, old: &Value, new: &Value) -> Vec<FieldE
                 &new["spec"]["completions"],
             );
         }
-        "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => {
-            if old["roleRef"] != new["roleRef"] {
-                errors.push(FieldError::invalid("roleRef", &new["roleRef"], "cannot change roleRef"));
-            }
+        "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io"
+            if old["roleRef"] != new["roleRef"] =>
+        {
+            let part = |field: &str| &new["roleRef"][field];
+            let shown = json!({ "APIGroup": part("apiGroup"), "Kind": part("kind"), "Name": part("name") });
+            errors.push(FieldError::invalid("roleRef", &shown, "cannot change roleRef"));
         }
         _ => {}
     }
@@ -63,8 +75,60 @@ fn object_errors(call: &Call, object: &Value) -> Vec<FieldError> {
             workload_errors(object)
         }
         "customresourcedefinitions.apiextensions.k8s.io" => definition_errors(object),
+        "configmaps" => config_map_errors(object),
+        "poddisruptionbudgets.policy" => {
+            let spec = &object["spec"];
+            let both = !spec["minAvailable"].is_null() && !spec["maxUnavailable"].is_null();
+            let shown =
+                json!({ "MinAvailable": spec["minAvailable"], "MaxUnavailable": spec["maxUnavailable"] });
+            let why = "minAvailable and maxUnavailable cannot be both set";
+            if both { vec![FieldError::invalid("spec", &shown, why)] } else { Vec::new() }
+        }
+        "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => rule_errors(object),
         _ => Vec::new(),
     }
+}
+
+fn config_map_errors(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let why = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
+               'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+    for field in ["data", "binaryData"] {
+        for key in object[field].as_object().into_iter().flat_map(|map| map.keys()) {
+            let valid =
+                !key.is_empty() && key.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_.".contains(&c));
+            if !valid {
+                errors.push(FieldError::invalid(format!("{field}[{key}]"), &json!(key), why));
+            }
+            if field == "data" && object["binaryData"].get(key).is_some() {
+                let why = "duplicate of key present in binaryData";
+                errors.push(FieldError::invalid(format!("data[{key}]"), &json!(key), why));
+            }
+        }
+    }
+    errors
+}
+
+fn rule_errors(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (index, rule) in object["rules"].as_array().into_iter().flatten().enumerate() {
+        let empty = |field: &str| rule[field].as_array().is_none_or(Vec::is_empty);
+        let mut require = |field: &str, why: &str| {
+            errors.push(FieldError::required(format!("rules[{index}].{field}"), why));
+        };
+        if empty("verbs") {
+            require("verbs", "verbs must contain at least one value");
+        }
+        if empty("nonResourceURLs") {
+            if empty("apiGroups") {
+                require("apiGroups", "resource rules must supply at least one api group");
+            }
+            if empty("resources") {
+                require("resources", "resource rules must supply at least one resource");
+            }
+        }
+    }
+    errors
 }
 
 fn workload_errors(object: &Value) -> Vec<FieldError> {

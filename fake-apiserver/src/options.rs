@@ -146,6 +146,15 @@ impl WriteOptions {
                 message: "Too long: may not be more than 128 bytes".into(),
             });
         }
+        if let Some((at, odd)) = field_manager.chars().enumerate().find(|(_, c)| c.is_control()) {
+            let shown = go_quote(&field_manager);
+            let code = u32::from(odd);
+            errors.push(FieldError {
+                path: "fieldManager".into(),
+                reason: crate::schema::FieldErrorReason::FieldValueInvalid,
+                message: format!("Invalid value: {shown}: invalid character U+{code:04X} (at position {at})"),
+            });
+        }
         let field_validation = match query.get("fieldValidation").unwrap_or_default() {
             "Ignore" => FieldValidation::Ignore,
             "Strict" => FieldValidation::Strict,
@@ -163,6 +172,23 @@ impl WriteOptions {
             Err(Status::invalid_options(kind, &errors))
         }
     }
+}
+
+/// Text as Go quotes it.
+fn go_quote(text: &str) -> String {
+    let escaped: String = text
+        .chars()
+        .map(|c| match c {
+            '\u{7}' => "\\a".to_owned(),
+            '\u{8}' => "\\b".to_owned(),
+            '\n' => "\\n".to_owned(),
+            '\t' => "\\t".to_owned(),
+            '\r' => "\\r".to_owned(),
+            c if c.is_control() => format!("\\x{:02x}", u32::from(c)),
+            c => c.to_string(),
+        })
+        .collect();
+    format!("\"{escaped}\"")
 }
 
 fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {

@@ -156,9 +156,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(method: Method, target: &str, expected: [&str; 6]) {
+    fn check(method: &Method, target: &str, expected: [&str; 6]) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let info = RequestInfo::parse(&method, path, query);
+        let info = RequestInfo::parse(method, path, query);
         let actual =
             [&info.verb, &info.group, &info.namespace, &info.resource, &info.name, &info.subresource];
         assert_eq!(actual.map(String::as_str), expected, "{target}");
@@ -166,29 +166,33 @@ mod tests {
 
     #[test]
     fn paths_name_resources() {
-        check(Method::GET, "/api/v1/pods", ["list", "", "", "pods", "", ""]);
-        check(Method::GET, "/api/v1/namespaces/a/pods/b/log", ["get", "", "a", "pods", "b", "log"]);
-        check(Method::GET, "/api/v1/namespaces", ["list", "", "", "namespaces", "", ""]);
-        check(Method::GET, "/api/v1/namespaces/a", ["get", "", "a", "namespaces", "a", ""]);
+        check(&Method::GET, "/api/v1/pods", ["list", "", "", "pods", "", ""]);
+        check(&Method::GET, "/api/v1/namespaces/a/pods/b/log", ["get", "", "a", "pods", "b", "log"]);
+        check(&Method::GET, "/api/v1/namespaces", ["list", "", "", "namespaces", "", ""]);
+        check(&Method::GET, "/api/v1/namespaces/a", ["get", "", "a", "namespaces", "a", ""]);
         check(
-            Method::PUT,
+            &Method::PUT,
             "/api/v1/namespaces/a/finalize",
             ["update", "", "a", "namespaces", "a", "finalize"],
         );
         check(
-            Method::DELETE,
+            &Method::DELETE,
             "/apis/apps/v1/namespaces/a/deployments",
             ["deletecollection", "apps", "a", "deployments", "", ""],
         );
-        check(Method::PATCH, "/apis/x.io/v1/things/t/status", ["patch", "x.io", "", "things", "t", "status"]);
+        check(
+            &Method::PATCH,
+            "/apis/x.io/v1/things/t/status",
+            ["patch", "x.io", "", "things", "t", "status"],
+        );
     }
 
     #[test]
     fn watches_are_told_by_query_or_by_path() {
-        check(Method::GET, "/api/v1/pods?watch=true", ["watch", "", "", "pods", "", ""]);
-        check(Method::GET, "/api/v1/pods?watch=0", ["list", "", "", "pods", "", ""]);
-        check(Method::GET, "/api/v1/namespaces/a/pods/b?watch=true", ["get", "", "a", "pods", "b", ""]);
-        check(Method::GET, "/api/v1/watch/namespaces/a/pods/b", ["watch", "", "a", "pods", "", ""]);
+        check(&Method::GET, "/api/v1/pods?watch=true", ["watch", "", "", "pods", "", ""]);
+        check(&Method::GET, "/api/v1/pods?watch=0", ["list", "", "", "pods", "", ""]);
+        check(&Method::GET, "/api/v1/namespaces/a/pods/b?watch=true", ["get", "", "a", "pods", "b", ""]);
+        check(&Method::GET, "/api/v1/watch/namespaces/a/pods/b", ["watch", "", "a", "pods", "", ""]);
     }
 
     #[test]

@@ -289,6 +289,11 @@ impl FieldSelector {
         self.0.iter().map(|term| term.field.as_str())
     }
 
+    /// The value that the object's name must have, if the selector pins it.
+    pub(crate) fn exact_name(&self) -> Option<&str> {
+        self.0.iter().find(|term| term.equal && term.field == "metadata.name").map(|term| term.value.as_str())
+    }
+
     /// Whether `object` satisfies every term; an absent field counts as empty.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.0.iter().all(|term| (field_text(object, &term.field) == term.value) == term.equal)

@@ -1,36 +1,25 @@
 //! A cluster as users of the crate see it: built in one line, handed around as a cheap clone, reached through a
 //! tower service or a kube client, looked into by snapshots, and edited directly by tests.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
-use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tower::Layer;
 
 use crate::auth::User;
-use crate::auth::token::TokenStore;
+use crate::builder::Builder;
 use crate::clock::Clock;
-use crate::ids::Ids;
-use crate::options::{DeleteOptions, Propagation};
-use crate::registry::{Registry, Served};
-use crate::request::RequestInfo;
+use crate::controllers::ControllerSet;
+use crate::controllers::workload::Readiness;
+use crate::fault::{Faulty, Link};
+use crate::record::Requests;
 use crate::service::FakeService;
-use crate::state::{Call, State};
-use crate::status::{Answer, Status};
-use crate::storage::{Snapshot, Storage};
-use crate::verb::update::{Origin, update};
-use crate::verb::{create, delete, get};
-
-/// How many requests the log keeps.
-const REQUEST_LOG: usize = 4096;
-
-/// Events kept for each resource unless [`Builder::history`] says otherwise.
-const DEFAULT_HISTORY: usize = 10_000;
-
-/// The field manager of direct edits.
-const EDITOR: &str = "fake-apiserver-admin";
+use crate::state::State;
+use crate::storage::Snapshot;
 
 /// A cluster. Clones are handles of the same cluster.
 #[derive(Clone, Debug)]
@@ -42,6 +31,18 @@ struct Inner {
     state: Arc<Mutex<State>>,
     clock: Clock,
     requests: Mutex<Requests>,
+    /// Locked before the state.
+    controllers: Mutex<ControllerSet>,
+    /// Whether the task of the controllers runs (or none is needed).
+    started: AtomicBool,
+    wake: Arc<Notify>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The task of the controllers finds the cluster gone and ends.
+        self.wake.notify_one();
+    }
 }
 
 impl std::fmt::Debug for Inner {
@@ -50,110 +51,23 @@ impl std::fmt::Debug for Inner {
     }
 }
 
-type Observer = Arc<dyn Fn(&RequestRecord) + Send + Sync>;
-
-#[derive(Default)]
-struct Requests {
-    log: VecDeque<RequestRecord>,
-    observers: Vec<Observer>,
-}
-
-/// One answered request, as traces and write counters need it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RequestRecord {
-    /// When it was answered, on the cluster's clock.
-    pub at: Timestamp,
-    /// User name; empty when authentication failed.
-    pub user: String,
-    /// What was asked.
-    pub info: RequestInfo,
-    /// HTTP status code.
-    pub code: u16,
-    /// The cluster's revision after the request.
-    pub revision: u64,
-}
-
-impl RequestRecord {
-    /// Whether the request wanted to change something (a dry run does not).
-    pub fn is_write(&self) -> bool {
-        let writes =
-            matches!(self.info.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection");
-        writes && self.info.is_resource && self.info.query.get("dryRun").is_none()
-    }
-}
-
-/// Makes a [`FakeApiServer`].
-#[derive(Clone, Debug)]
-pub struct Builder {
-    epoch: Option<Timestamp>,
-    seed: Option<u64>,
-    history: usize,
-    rbac: bool,
-}
-
-impl Default for Builder {
-    fn default() -> Self {
-        Self { epoch: None, seed: None, history: DEFAULT_HISTORY, rbac: false }
-    }
-}
-
-impl Builder {
-    /// What the cluster's clock shows when it is built; without it the real time.
-    pub fn epoch(mut self, epoch: Timestamp) -> Self {
-        self.epoch = Some(epoch);
-        self
-    }
-
-    /// Makes UIDs, generated names and tokens follow from a number; without it they are random.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
-    }
-
-    /// How many events are kept for each resource: a watch that resumes from before them gets 410.
-    pub fn history(mut self, events: usize) -> Self {
-        self.history = events;
-        self
-    }
-
-    /// Whether requests are authorised by the roles and bindings in the cluster. Members of `system:masters` may
-    /// do everything either way.
-    pub fn rbac(mut self, enforced: bool) -> Self {
-        self.rbac = enforced;
-        self
-    }
-
-    /// The cluster, with its standard namespaces and roles.
-    pub fn build(self) -> FakeApiServer {
-        let epoch = self.epoch.unwrap_or_else(wall_clock);
-        let state = State {
-            storage: Storage::new(self.history),
-            registry: Registry::default(),
-            ids: Ids::new(self.seed),
-            tokens: TokenStore::default(),
-            rbac: self.rbac,
-            addresses: 10,
-        };
+impl FakeApiServer {
+    /// A cluster of parts; its controllers see what is written from now on.
+    pub(crate) fn start(mut state: State, clock: Clock, controllers: ControllerSet) -> Self {
+        if !controllers.is_empty() {
+            state.storage.open_feed();
+        }
         let inner = Inner {
             state: Arc::new(Mutex::new(state)),
-            clock: Clock::starting_at(epoch),
+            clock,
             requests: Mutex::default(),
+            started: AtomicBool::new(controllers.is_empty()),
+            controllers: Mutex::new(controllers),
+            wake: Arc::default(),
         };
-        let cluster = FakeApiServer { inner: Arc::new(inner) };
-        cluster.bootstrap();
-        cluster
+        Self { inner: Arc::new(inner) }
     }
-}
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place: where a cluster's time starts when nobody says so"
-)]
-fn wall_clock() -> Timestamp {
-    Timestamp::now()
-}
-
-impl FakeApiServer {
     /// A builder with everything on.
     pub fn builder() -> Builder {
         Builder::default()
@@ -180,6 +94,11 @@ impl FakeApiServer {
     /// The cluster as a tower service that takes every request to come from `user`.
     pub fn service_as(&self, user: User) -> FakeService {
         FakeService::new(self.clone(), Some(user))
+    }
+
+    /// The cluster as it is reached over `link`, with bearer tokens.
+    pub fn service_with(&self, link: &Link) -> Faulty<FakeService> {
+        link.layer().layer(self.service())
     }
 
     /// The tokens the cluster accepts.
@@ -212,198 +131,94 @@ impl FakeApiServer {
         self.lock().storage.compact();
     }
 
-    /// One object in its stored version; `namespace` is empty for cluster-scoped ones.
-    pub fn get(&self, group: &str, kind: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
-        let state = self.lock();
-        let call = self.admin_call(&state, group, kind, namespace, name).ok()?;
-        get::get(&state, &call, "").ok().map(|stored| stored.value.clone())
-    }
-
-    /// Creates an object as an administrator.
-    ///
-    /// # Errors
-    /// As a request would be refused.
-    pub fn create(&self, object: Value) -> Answer<Arc<Value>> {
-        let mut state = self.lock();
-        let mut call = self.call_for(&state, &object)?;
-        create::create(&mut state, &mut call, object, false).map(|stored| stored.value.clone())
-    }
-
-    /// Replaces an object as an administrator, whatever its version is, and creates it if it is absent.
-    ///
-    /// # Errors
-    /// As a request would be refused.
-    pub fn replace(&self, mut object: Value) -> Answer<Arc<Value>> {
-        let mut state = self.lock();
-        let mut call = self.call_for(&state, &object)?;
-        match get::find(&state, &call).cloned() {
-            Err(_) => create::create(&mut state, &mut call, object, false),
-            Ok(live) => {
-                object["metadata"]["resourceVersion"] = json!(live.revision.to_string());
-                update(&mut state, &mut call, &live, object, Origin::Put)
-            }
-        }
-        .map(|stored| stored.value.clone())
-    }
-
-    /// Changes an object in place as an administrator, except its status.
-    ///
-    /// # Errors
-    /// As a request would be refused.
-    pub fn edit(
-        &self,
-        group: &str,
-        kind: &str,
-        namespace: &str,
-        name: &str,
-        change: impl FnOnce(&mut Value),
-    ) -> Answer<Arc<Value>> {
-        self.edit_part(group, kind, namespace, name, "", change)
-    }
-
-    /// Changes the status of an object as an administrator.
-    ///
-    /// # Errors
-    /// As a request would be refused.
-    pub fn edit_status(
-        &self,
-        group: &str,
-        kind: &str,
-        namespace: &str,
-        name: &str,
-        change: impl FnOnce(&mut Value),
-    ) -> Answer<Arc<Value>> {
-        self.edit_part(group, kind, namespace, name, "status", change)
-    }
-
-    fn edit_part(
-        &self,
-        group: &str,
-        kind: &str,
-        namespace: &str,
-        name: &str,
-        part: &str,
-        change: impl FnOnce(&mut Value),
-    ) -> Answer<Arc<Value>> {
-        let mut state = self.lock();
-        let mut call = self.admin_call(&state, group, kind, namespace, name)?;
-        call.subresource = part.to_owned();
-        let live = get::find(&state, &call)?.clone();
-        let mut object = (*live.value).clone();
-        change(&mut object);
-        update(&mut state, &mut call, &live, object, Origin::Patch).map(|stored| stored.value.clone())
-    }
-
-    /// Deletes an object as an administrator, dependents in the background.
-    ///
-    /// # Errors
-    /// As a request would be refused.
-    pub fn remove(&self, group: &str, kind: &str, namespace: &str, name: &str) -> Answer<()> {
-        let mut state = self.lock();
-        let mut call = self.admin_call(&state, group, kind, namespace, name)?;
-        let options =
-            DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
-        delete::delete(&mut state, &mut call, &options).map(drop)
-    }
-
-    /// Calls `observer` after each request, in the order in which requests are answered.
-    pub fn on_request(&self, observer: impl Fn(&RequestRecord) + Send + Sync + 'static) {
-        self.inner.requests.lock().observers.push(Arc::new(observer));
-    }
-
-    /// The latest requests (a few thousand), oldest first.
-    pub fn requests(&self) -> Vec<RequestRecord> {
-        self.inner.requests.lock().log.iter().cloned().collect()
-    }
-
-    /// Empties the log of requests.
-    pub fn clear_requests(&self) {
-        self.inner.requests.lock().log.clear();
-    }
-
-    fn call_for(&self, state: &State, object: &Value) -> Answer<Call> {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
-        let (group, version) = version.split_once('/').unwrap_or(("", &version));
-        let metadata = &object["metadata"];
-        let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
-        let mut call = self.admin_call(state, group, &kind, &namespace, &name)?;
-        let versions = &call.resource().versions;
-        call.served.version =
-            versions.iter().position(|v| v.name == version).ok_or_else(Status::no_such_resource)?;
-        Ok(call)
-    }
-
-    fn admin_call(
-        &self,
-        state: &State,
-        group: &str,
-        kind: &str,
-        namespace: &str,
-        name: &str,
-    ) -> Answer<Call> {
-        let resource = state.registry.by_kind(group, kind).ok_or_else(Status::no_such_resource)?.clone();
-        let namespace = if resource.namespaced { namespace } else { "" };
-        let served = Served { version: resource.stored, resource };
-        Ok(Call::internal(served, namespace, name, self.now(), EDITOR))
-    }
-
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.inner.state.lock()
+    }
+
+    pub(crate) fn request_log(&self) -> MutexGuard<'_, Requests> {
+        self.inner.requests.lock()
     }
 
     pub(crate) fn shared(&self) -> &Arc<Mutex<State>> {
         &self.inner.state
     }
 
-    pub(crate) fn ensure_controllers(&self) {}
-
-    pub(crate) fn record(&self, info: &RequestInfo, user: Option<User>, code: u16, revision: u64) {
-        let record = RequestRecord {
-            at: self.now(),
-            user: user.map(|user| user.name).unwrap_or_default(),
-            info: info.clone(),
-            code,
-            revision,
-        };
-        let mut requests = self.inner.requests.lock();
-        let observers = requests.observers.clone();
-        if requests.log.len() == REQUEST_LOG {
-            requests.log.pop_front();
-        }
-        requests.log.push_back(record.clone());
-        drop(requests);
-        observers.iter().for_each(|observer| observer(&record));
+    /// How workloads get ready.
+    pub fn workloads(&self) -> Workloads<'_> {
+        Workloads { cluster: self }
     }
 
-    /// What every cluster has from the start.
-    fn bootstrap(&self) {
-        for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
-            let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-            self.create(namespace).expect("a new cluster takes its standard namespaces");
+    /// Keeps the garbage collector from doing anything.
+    pub fn pause_gc(&self) {
+        self.lock().gc_paused = true;
+    }
+
+    /// Lets the garbage collector do what it has not done.
+    pub fn resume_gc(&self) {
+        self.lock().gc_paused = false;
+        self.inner.wake.notify_one();
+    }
+
+    /// Lets the controllers do now what they would do next; the answer is when they want to go on.
+    pub fn settle(&self) -> Option<Timestamp> {
+        let mut controllers = self.inner.controllers.lock();
+        controllers.settle(&mut self.lock(), self.now())
+    }
+
+    /// Starts the task of the controllers, if there is none and a runtime to run it.
+    pub(crate) fn ensure_controllers(&self) {
+        if self.inner.started.load(Ordering::Relaxed) {
+            return;
         }
-        let everything = json!([
-            { "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] },
-            { "nonResourceURLs": ["*"], "verbs": ["*"] },
-        ]);
-        self.create(json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRole",
-            "metadata": { "name": "cluster-admin", "labels": { "kubernetes.io/bootstrapping": "rbac-defaults" } },
-            "rules": everything,
-        }))
-        .expect("a new cluster takes its standard roles");
-        for name in ["admin", "edit", "view"] {
-            let label = format!("rbac.authorization.k8s.io/aggregate-to-{name}");
-            self.create(json!({
-                "apiVersion": "rbac.authorization.k8s.io/v1",
-                "kind": "ClusterRole",
-                "metadata": { "name": name, "labels": { "kubernetes.io/bootstrapping": "rbac-defaults" } },
-                "aggregationRule": { "clusterRoleSelectors": [{ "matchLabels": { label: "true" } }] },
-                "rules": [],
-            }))
-            .expect("a new cluster takes its standard roles");
+        if let Ok(runtime) = tokio::runtime::Handle::try_current()
+            && !self.inner.started.swap(true, Ordering::Relaxed)
+        {
+            runtime.spawn(run_controllers(Arc::downgrade(&self.inner), self.inner.wake.clone()));
         }
+    }
+
+    /// Wakes the controllers if there is something for them; called after the lock is released.
+    pub(crate) fn wake_controllers(&self) {
+        self.inner.wake.notify_one();
+    }
+}
+
+/// Calls the controllers whenever storage changed or their time has come, as long as the cluster is there.
+async fn run_controllers(cluster: Weak<Inner>, wake: Arc<Notify>) {
+    loop {
+        let Some(inner) = cluster.upgrade() else { return };
+        let handle = FakeApiServer { inner };
+        let next = handle.settle().map(|time| handle.inner.clock.instant_of(time));
+        drop(handle);
+        match next {
+            None => wake.notified().await,
+            Some(next) => {
+                tokio::select! {
+                    biased;
+                    // Changes first: they may move the time.
+                    () = wake.notified() => {}
+                    () = tokio::time::sleep_until(next) => {}
+                }
+            }
+        }
+    }
+}
+
+/// How the workloads of a cluster get ready.
+#[derive(Clone, Copy, Debug)]
+pub struct Workloads<'a> {
+    cluster: &'a FakeApiServer,
+}
+
+impl Workloads<'_> {
+    /// From now on workloads and Jobs whose name matches `glob` (`*` stands for anything) get ready like this,
+    /// counted from the last change of their specification. Later scripts count before earlier ones.
+    pub fn script(&self, glob: &str, readiness: Readiness) {
+        let mut state = self.cluster.lock();
+        state.scripts.set(glob, readiness);
+        state.script_version += 1;
+        drop(state);
+        self.cluster.wake_controllers();
     }
 }
 

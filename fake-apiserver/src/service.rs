@@ -12,6 +12,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 
 use crate::auth::User;
+use crate::auth::rbac::{self, Attributes};
 use crate::options::{DeleteOptions, ListOptions, WriteOptions};
 use crate::registry::{Served, Unknown};
 use crate::request::RequestInfo;
@@ -75,19 +76,23 @@ pub(crate) fn handle(
     let accept = Accept::parse(text_header(&parts.headers, header::ACCEPT)).unwrap_or_default();
     let mut guard = cluster.lock();
     let user = authenticate(&guard, cluster, &parts.headers, identity);
-    let outcome = user.clone().and_then(|user| {
+    let outcome = user.clone().map(|user| {
         let mut request = Incoming { cluster, parts, body, info: &info, user, warnings: Vec::new() };
-        let mut response = request.answer(&mut guard)?;
+        let mut response = request.answer(&mut guard).unwrap_or_else(|status| refuse(&status, accept));
         for text in &request.warnings {
             let quoted = format!("299 - {}", Value::String(text.clone()));
             if let Ok(value) = HeaderValue::from_str(&quoted) {
                 response.headers_mut().append(header::WARNING, value);
             }
         }
-        Ok(response)
+        response
     });
     let revision = guard.storage.revision();
+    let changed = guard.storage.has_feed();
     drop(guard);
+    if changed {
+        cluster.wake_controllers();
+    }
     let response = outcome.unwrap_or_else(|status| refuse(&status, accept));
     cluster.record(&info, user.ok(), response.status().as_u16(), revision);
     response
@@ -99,15 +104,39 @@ fn authenticate(
     headers: &HeaderMap,
     identity: Option<&User>,
 ) -> Answer<User> {
-    if let Some(user) = identity {
-        return Ok(user.clone());
-    }
-    match text_header(headers, header::AUTHORIZATION).split_once(' ') {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
-            state.tokens.user(token.trim(), cluster.now()).cloned().ok_or_else(Status::unauthorized)
+    let user = match (identity, text_header(headers, header::AUTHORIZATION).split_once(' ')) {
+        (Some(user), _) => user.clone(),
+        (None, Some((scheme, token))) if scheme.eq_ignore_ascii_case("bearer") => {
+            state.tokens.user(token.trim(), cluster.now()).cloned().ok_or_else(Status::unauthorized)?
         }
-        _ => Ok(User::anonymous()),
+        _ => User::anonymous(),
+    };
+    impersonate(state, user, headers)
+}
+
+/// Takes the request to come from whom the `Impersonate-*` headers name, if the user may do that.
+fn impersonate(state: &State, user: User, headers: &HeaderMap) -> Answer<User> {
+    let Some(name) = headers.get("impersonate-user").and_then(|name| name.to_str().ok()) else {
+        return Ok(user);
+    };
+    let groups: Vec<&str> =
+        headers.get_all("impersonate-group").iter().filter_map(|group| group.to_str().ok()).collect();
+    let wanted = std::iter::once(("users", name)).chain(groups.iter().map(|group| ("groups", *group)));
+    for (resource, name) in wanted {
+        let attributes = Attributes {
+            verb: "impersonate".into(),
+            resource: resource.into(),
+            name: name.into(),
+            ..Attributes::default()
+        };
+        if rbac::allowed(state, &user, &attributes).is_none() {
+            return Err(rbac::forbidden(&user, &attributes));
+        }
     }
+    Ok(match name {
+        "system:anonymous" => User::anonymous(),
+        name => User::new(name, groups),
+    })
 }
 
 fn text_header(headers: &HeaderMap, name: header::HeaderName) -> &str {
@@ -126,7 +155,7 @@ struct Incoming<'a> {
 
 impl Incoming<'_> {
     fn answer(&mut self, state: &mut State) -> Answer<Response<ResponseBody>> {
-        crate::auth::rbac::authorize(state, &self.user, self.info)?;
+        rbac::authorize(state, &self.user, self.info)?;
         let accept = Accept::parse(text_header(&self.parts.headers, header::ACCEPT))?;
         if !self.info.is_resource {
             let found = discovery::answer(&state.registry, &self.parts.method, &self.info.path, accept);
@@ -200,7 +229,9 @@ impl Incoming<'_> {
         };
         let unknown_part = !info.subresource.is_empty() && !served.version().has(&info.subresource);
         if misplaced || unknown_part {
-            return Err(Status::no_such_resource());
+            // Paths of custom resources are nobody's unless they name one exactly.
+            let custom = resource.traits.custom;
+            return Err(if custom { Status::page_not_found() } else { Status::no_such_resource() });
         }
         check_verb(&served, info)?;
         let agent = text_header(&self.parts.headers, header::USER_AGENT);

@@ -6,6 +6,7 @@ use crate::apply::Writer;
 use crate::auth::User;
 use crate::auth::token::TokenStore;
 use crate::clock::rfc3339;
+use crate::controllers::workload::Scripts;
 use crate::ids::Ids;
 use crate::options::WriteOptions;
 use crate::registry::{Registry, Resource, Served, Version};
@@ -22,6 +23,12 @@ pub(crate) struct State {
     pub(crate) rbac: bool,
     /// Addresses handed out to Services.
     pub(crate) addresses: u32,
+    /// Whether the garbage collector rests.
+    pub(crate) gc_paused: bool,
+    /// How workloads get ready.
+    pub(crate) scripts: Scripts,
+    /// Counts changes of the scripts.
+    pub(crate) script_version: u64,
 }
 
 /// One operation on one object or collection: who, what, when and how.

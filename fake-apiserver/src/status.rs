@@ -82,7 +82,7 @@ impl Status {
     }
 
     /// 409 of a server-side apply, with one cause for each field.
-    pub fn apply_conflict(message: String, causes: Vec<Value>) -> Box<Self> {
+    pub fn apply_conflict(message: String, causes: &[Value]) -> Box<Self> {
         Self::new(409, "Conflict", message).with_details(json!({ "causes": causes }))
     }
 
@@ -114,7 +114,7 @@ impl Status {
     /// 406.
     pub fn not_acceptable(accepted: &str) -> Box<Self> {
         let message = format!("only the following media types are accepted: {accepted}");
-        Self::new(406, "NotAcceptable", message)
+        Self::new(406, "NotAcceptable", message).with_details(json!({}))
     }
 
     /// 410: the version asked for is no longer kept.

@@ -260,9 +260,6 @@ pub(crate) fn carry_over(id: &str, old: &Value, new: &mut Value) {
             let name = old["metadata"]["name"].clone();
             new["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
         }
-        "secrets" if old["type"].is_string() && new["type"] == "Opaque" && old["type"] != "Opaque" => {
-            new["type"] = old["type"].clone();
-        }
         _ => {}
     }
 }
@@ -281,7 +278,10 @@ pub(crate) fn bump_generation(call: &Call, old: &Value, new: &mut Value) {
         });
         relevant.map(|(key, value)| (key.clone(), value.clone())).collect()
     };
-    if wanted(old) != wanted(new) {
+    // Deployments count their annotations too: some of them direct a rollout.
+    let annotated = call.resource().is("deployments.apps")
+        && old["metadata"].get("annotations") != new["metadata"].get("annotations");
+    if wanted(old) != wanted(new) || annotated {
         let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
         new["metadata"]["generation"] = json!(generation + 1);
     }
@@ -327,9 +327,11 @@ pub(crate) fn may_go(id: &str, object: &Value) -> bool {
     empty(&object["metadata"]["finalizers"]) && (id != "namespaces" || empty(&object["spec"]["finalizers"]))
 }
 
-/// Whether an object being deleted has lost its last finalizer.
+/// Whether an object being deleted has lost its last finalizer, and its time is not still running.
 pub(crate) fn is_released(id: &str, object: &Value) -> bool {
-    !object["metadata"]["deletionTimestamp"].is_null() && may_go(id, object)
+    let metadata = &object["metadata"];
+    let graceful = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0;
+    !metadata["deletionTimestamp"].is_null() && !graceful && may_go(id, object)
 }
 
 /// Rules of single kinds for new objects.

@@ -162,7 +162,9 @@ fn bad_name(name: &str, rule: NameRule) -> Option<String> {
             };
         }
     };
-    if !valid {
+    if !valid && rule != NameRule::Subdomain && name.contains('.') {
+        Some("must not contain dots".into())
+    } else if !valid {
         Some(message.to_owned())
     } else if name.len() > limit {
         Some(format!("must be no more than {limit} characters"))
@@ -223,8 +225,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(metadata: Value, messages: &[&str]) {
-        let errors = metadata_errors(&metadata, NameRule::Subdomain);
+    fn check(metadata: &Value, messages: &[&str]) {
+        let errors = metadata_errors(metadata, NameRule::Subdomain);
         let actual: Vec<_> =
             errors.iter().map(|error| format!("{}: {}", error.path, error.message)).collect();
         assert_eq!(actual.len(), messages.len(), "{actual:?}");
@@ -235,17 +237,17 @@ mod tests {
 
     #[test]
     fn names_are_lower_case_subdomains() {
-        check(json!({"name": "a.b-c.1"}), &[]);
-        check(json!({"name": "Upper"}), &["metadata.name: Invalid value: \"Upper\": a lowercase RFC 1123"]);
-        check(json!({}), &["metadata.name: Required value: name or generateName is required"]);
+        check(&json!({"name": "a.b-c.1"}), &[]);
+        check(&json!({"name": "Upper"}), &["metadata.name: Invalid value: \"Upper\": a lowercase RFC 1123"]);
+        check(&json!({}), &["metadata.name: Required value: name or generateName is required"]);
     }
 
     #[test]
     fn label_keys_and_values_have_their_alphabets() {
-        check(json!({"name": "a", "labels": {"x.io/a_b": "Ab.c"}}), &[]);
-        check(json!({"name": "a", "labels": {"a": "b c"}}), &["metadata.labels: Invalid value: \"b c\""]);
+        check(&json!({"name": "a", "labels": {"x.io/a_b": "Ab.c"}}), &[]);
+        check(&json!({"name": "a", "labels": {"a": "b c"}}), &["metadata.labels: Invalid value: \"b c\""]);
         check(
-            json!({"name": "a", "labels": {"/a": ""}}),
+            &json!({"name": "a", "labels": {"/a": ""}}),
             &["metadata.labels: Invalid value: \"/a\": prefix part"],
         );
     }
@@ -254,6 +256,6 @@ mod tests {
     fn owner_references_need_their_members() {
         let owners = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "x"}]);
         let message = "metadata.ownerReferences[0].uid: Invalid value: \"\": must not be empty";
-        check(json!({"name": "a", "ownerReferences": owners}), &[message]);
+        check(&json!({"name": "a", "ownerReferences": owners}), &[message]);
     }
 }

@@ -1,8 +1,9 @@
 //! Creating, reading, replacing and deleting objects.
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it does not expect")]
 
 mod common;
 
-use common::{cluster, config_map, send, send_with, with};
+use common::{config_map, quiet as cluster, send, send_with, with};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams};
 use serde_json::json;

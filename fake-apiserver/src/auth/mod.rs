@@ -1,5 +1,6 @@
 //! Who sends a request, and what they may do.
 
+pub(crate) mod escalation;
 pub(crate) mod rbac;
 pub(crate) mod token;
 

@@ -6,6 +6,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::apply::{Writer, track_update};
 use crate::clock::rfc3339;
 use crate::options::DeleteOptions;
 use crate::registry::{Served, resource_of};
@@ -24,16 +25,47 @@ pub(crate) fn settle(state: &mut State, name: &str, now: Timestamp) {
     let conflict = name_conflict(state, &definition);
     set_status(&mut definition, conflict.as_ref(), now);
     if definition != *stored.value {
+        track_status(state, &stored.value, &mut definition, now);
         state.storage.put(&id, &name.into(), definition.clone());
     }
     if is_true(&definition, "Established") {
         // The schema was checked when the definition was written; one that cannot be read serves nothing.
         if let Ok(resource) = resource_of(&definition) {
+            if state.registry.by_id(name).is_none() {
+                state.storage.begin_history(&name.into());
+            }
             state.registry.install(resource);
+            reinterpret(state, name);
         }
     }
     if !definition["metadata"]["deletionTimestamp"].is_null() {
         drain(state, name, now);
+    }
+}
+
+/// The status belongs to the server.
+fn track_status(state: &State, old: &Value, definition: &mut Value, now: Timestamp) {
+    let Some(resource) = state.registry.by_id(DEFINITIONS) else { return };
+    let writer = Writer {
+        manager: "kube-apiserver".into(),
+        api_version: resource.stored_version().api_version.clone(),
+        subresource: Some("status".into()),
+        time: rfc3339(now),
+    };
+    track_update(Some(old), definition, &resource.stored_version().merge, &writer);
+}
+
+/// Prunes and defaults what is stored by the schema that holds now: a real server does it at each read.
+fn reinterpret(state: &mut State, name: &str) {
+    let Some(resource) = state.registry.by_id(name).cloned() else { return };
+    let Some(schema) = &resource.stored_version().schema else { return };
+    for (key, stored) in &state.storage.objects(name) {
+        let mut object = (*stored.value).clone();
+        schema.prune(&mut object);
+        schema.default(&mut object);
+        if object != *stored.value {
+            state.storage.reinterpret(name, key, object);
+        }
     }
 }
 
@@ -81,7 +113,7 @@ fn drain(state: &mut State, name: &str, now: Timestamp) {
             return;
         }
         if finalizers.is_empty() {
-            state.storage.remove_as(&id, &name.into(), &definition);
+            state.storage.remove(&id, &name.into());
             removed(state, &definition, now);
         } else {
             state.storage.put(&id, &name.into(), definition);

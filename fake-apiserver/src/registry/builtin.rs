@@ -187,6 +187,10 @@ fn resource(&(group, versions, kind, plural, short_names, flags, subresources): 
     let versions = versions.split_whitespace().map(|name| {
         let mut version = Version::new(group, name, kind, merge.clone());
         version.subresources = words(subresources);
+        if kind == "Endpoints" {
+            version.deprecation =
+                Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".into());
+        }
         if version.has("scale") {
             version.scale = Some(ScalePaths {
                 spec_replicas: "/spec/replicas".into(),

@@ -30,7 +30,8 @@ pub(crate) fn resource_of(definition: &Value) -> Result<Resource, Vec<FieldError
     if !errors.is_empty() || versions.is_empty() {
         return Err(errors);
     }
-    versions.sort_by(|(_, a), (_, b)| version_priority(&b.name).cmp(&version_priority(&a.name)));
+    versions.sort_by_key(|(_, version)| std::cmp::Reverse(version_priority(&version.name)));
+    complete_deprecations(&mut versions);
     if let Some(index) = versions.iter().position(|(storage, _)| *storage) {
         stored = index;
     }
@@ -97,6 +98,21 @@ fn version_of(
         });
     }
     Ok(version)
+}
+
+/// Standard warnings also name the best version that is not deprecated.
+fn complete_deprecations(versions: &mut [(bool, Version)]) {
+    let better = versions.iter().find(|(_, version)| version.served && version.deprecation.is_none());
+    let Some(better) = better.map(|(_, version)| version.api_version.clone()) else { return };
+    for (_, version) in versions {
+        if let Some(warning) = &mut version.deprecation
+            && let Some(kind) = warning.strip_prefix(&format!("{} ", version.api_version))
+            && let Some(kind) = kind.strip_suffix(" is deprecated")
+        {
+            let advice = format!("; use {better} {kind}");
+            warning.push_str(&advice);
+        }
+    }
 }
 
 /// Sort key of a version name, greatest preferred: GA before beta before alpha, then numbers, then other names

@@ -156,19 +156,8 @@ impl Storage {
 
     /// Removes an object; the answer is its last state with the revision of the removal.
     pub(crate) fn remove(&mut self, resource: &ResourceId, key: &ObjectKey) -> Option<Arc<Stored>> {
-        let last = self.get(resource, key)?.value.clone();
-        self.remove_as(resource, key, &last)
-    }
-
-    /// Removes an object whose last state is `last`.
-    pub(crate) fn remove_as(
-        &mut self,
-        resource: &ResourceId,
-        key: &ObjectKey,
-        last: &Value,
-    ) -> Option<Arc<Stored>> {
         let previous = self.tables.get_mut(resource)?.remove(key)?;
-        let last = self.stamp(last.clone());
+        let last = self.stamp((*previous.value).clone());
         let event = Event {
             resource: resource.clone(),
             key: key.clone(),
@@ -211,6 +200,19 @@ impl Storage {
         self.logs.values_mut().for_each(|log| log.compact(revision));
     }
 
+    /// Changes an object without a new revision, as a change of its schema changes how it is read.
+    pub(crate) fn reinterpret(&mut self, resource: &str, key: &ObjectKey, value: Value) {
+        if let Some(stored) = self.tables.get_mut(resource).and_then(|objects| objects.get_mut(key)) {
+            *stored = Arc::new(Stored::new(value, stored.revision));
+        }
+    }
+
+    /// Begins the history of a resource that is served from now on: nothing can be watched from before.
+    pub(crate) fn begin_history(&mut self, resource: &ResourceId) {
+        let revision = self.revision;
+        self.log(resource).compact(revision);
+    }
+
     /// Ends all watches of a resource, whose kind has gone.
     pub(crate) fn end_watches(&mut self, resource: &ResourceId) {
         self.log(resource).end();
@@ -230,6 +232,11 @@ impl Storage {
             })
         });
         self.feed = Some(existing.collect());
+    }
+
+    /// Whether there are events that no controller has seen.
+    pub(crate) fn has_feed(&self) -> bool {
+        self.feed.as_ref().is_some_and(|feed| !feed.is_empty())
     }
 
     /// The events since the last call.

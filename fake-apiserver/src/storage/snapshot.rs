@@ -92,14 +92,6 @@ impl Snapshot {
     pub(crate) fn stored(&self, resource: &str, key: &str) -> Option<&Arc<Stored>> {
         self.tables.get(resource)?.get(key)
     }
-
-    pub(crate) fn table(&self, resource: &str) -> Option<&Objects> {
-        self.tables.get(resource)
-    }
-
-    pub(crate) fn tables(&self) -> impl Iterator<Item = (&ResourceId, &Objects)> {
-        self.tables.iter()
-    }
 }
 
 impl Stored {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{apply_schema, check_type, drop_empty, metadata_of, schema_errors};
-use crate::admission;
+use super::{apply_schema, check_type, drop_empty, metadata_of, schema_errors, to_stored_version};
+use crate::admission::{self, webhook::Phase};
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::Stored;
-use crate::{apply, defaults, hooks, strategy, validation};
+use crate::{apply, auth, defaults, hooks, strategy, validation};
 
 /// Creates `object` in the call's namespace. With `call.name` set (an apply or put that creates), the object must
 /// have that name. `tracked` says that its managedFields are already right.
@@ -36,6 +36,8 @@ pub(crate) fn create(
     apply_schema(call, &mut object, tracked)?;
     defaults::fill(&call.resource().id, &mut object);
     strategy::prepare_create(state, call, &mut object);
+    auth::escalation::check(state, call, &object, None)?;
+    admission::webhook::check(state, call, Phase::Mutating, "CREATE", &object, None)?;
     let rule = validation::name_rule(&call.resource().id);
     let mut errors = validation::metadata_errors(&object["metadata"], rule);
     if !call.resource().traits.custom {
@@ -52,8 +54,8 @@ pub(crate) fn create(
     if let Some(metadata) = object["metadata"].as_object_mut() {
         drop_empty(metadata);
     }
-    object["apiVersion"] = json!(call.resource().stored_version().api_version);
-    admission::webhook::check(state, call, "CREATE", &object)?;
+    to_stored_version(call, &mut object);
+    admission::webhook::check(state, call, Phase::Validating, "CREATE", &object, None)?;
     let (id, key) = (call.resource().id.clone(), call.key());
     if let Some(taken) = state.storage.get(&id, &key) {
         let deleting = !taken.metadata()["deletionTimestamp"].is_null();

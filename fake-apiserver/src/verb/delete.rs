@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::get::find;
 use super::list::{Found, list};
-use crate::admission;
+use crate::admission::{self, webhook::Phase};
 use crate::clock::rfc3339;
 use crate::options::{DeleteOptions, ListOptions, Propagation};
 use crate::state::{Call, State};
@@ -28,17 +28,22 @@ pub(crate) fn delete(state: &mut State, call: &mut Call, options: &DeleteOptions
     let live = find(state, call)?.clone();
     check_preconditions(call, &live, options)?;
     admission::lifecycle::check_delete(call)?;
-    admission::webhook::check(state, call, "DELETE", &live.value)?;
+    for phase in [Phase::Mutating, Phase::Validating] {
+        admission::webhook::check(state, call, phase, "DELETE", &live.value, None)?;
+    }
     warn_about_orphans(call, options);
     let mut object = (*live.value).clone();
     let finalizers = finalizers_for(call, &object, options);
     let already_deleting = !object["metadata"]["deletionTimestamp"].is_null();
     set_finalizers(&mut object, &finalizers);
     let id = call.resource().id.clone();
-    if strategy::may_go(&id, &object) {
+    let grace = grace_of(call, &object, options);
+    if strategy::may_go(&id, &object) && grace == 0 {
         return remove(state, call, &live, options.dry_run);
     }
-    if !already_deleting {
+    if grace > 0 {
+        start_grace(call, &mut object, grace);
+    } else if !already_deleting {
         object["metadata"]["deletionTimestamp"] = json!(rfc3339(call.now));
         strategy::start_deletion(call, &mut object, &rfc3339(call.now));
     }
@@ -142,6 +147,31 @@ fn finalizers_for(call: &Call, object: &Value, options: &DeleteOptions) -> Vec<S
     }
     finalizers.extend(strategy::deletion_finalizer(call, &finalizers));
     finalizers
+}
+
+/// Seconds that a Pod on a node has to end; nothing else has any, and nobody here ends it early.
+fn grace_of(call: &Call, object: &Value, options: &DeleteOptions) -> i64 {
+    if !call.resource().is("pods") || object["spec"]["nodeName"].as_str().unwrap_or_default().is_empty() {
+        return 0;
+    }
+    let own = object["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
+    options.grace_seconds.unwrap_or(own).max(0)
+}
+
+/// Notes when a Pod has to be gone; a later delete can only shorten that.
+fn start_grace(call: &Call, object: &mut Value, seconds: i64) {
+    let given = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
+    if given.is_some_and(|given| given <= seconds) {
+        return;
+    }
+    let end = call.now.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(jiff::Timestamp::MAX);
+    object["metadata"]["deletionTimestamp"] = json!(rfc3339(end));
+    object["metadata"]["deletionGracePeriodSeconds"] = json!(seconds);
+    if given.is_none()
+        && let Some(generation) = object["metadata"]["generation"].as_i64()
+    {
+        object["metadata"]["generation"] = json!(generation + 1);
+    }
 }
 
 fn set_finalizers(object: &mut Value, finalizers: &[String]) {

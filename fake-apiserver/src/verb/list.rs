@@ -33,7 +33,8 @@ pub(crate) fn list(state: &State, call: &Call, options: &ListOptions) -> Answer<
         .take_while(|(key, _)| key.starts_with(&prefix))
         .filter(|(_, stored)| matches(options, &stored.value));
     let mut found = Found { meta: ListMeta { revision, ..ListMeta::default() }, items: Vec::new() };
-    if options.limit == 0 {
+    // From the cache (version 0) the server ignores the limit.
+    if options.limit == 0 || options.resource_version == "0" {
         found.items.extend(matching.map(|(_, stored)| stored.clone()));
         return Ok(found);
     }

@@ -156,7 +156,8 @@ pub(crate) fn drop_empty(metadata: &mut Map<String, Value>) {
 pub(crate) fn apply_schema(call: &mut Call, object: &mut Value, keep_nulls: bool) -> Answer<()> {
     let served = call.served.clone();
     let Some(schema) = &served.version().schema else { return Ok(()) };
-    let unknown = schema.prune(object);
+    let mut unknown = prune_metadata(object);
+    unknown.extend(schema.prune(object));
     let texts = unknown.iter().map(|path| format!("unknown field \"{path}\""));
     match call.options.field_validation {
         FieldValidation::Ignore => {}
@@ -178,16 +179,68 @@ pub(crate) fn apply_schema(call: &mut Call, object: &mut Value, keep_nulls: bool
     Ok(())
 }
 
+/// Removes members that `ObjectMeta` does not have and returns their paths.
+fn prune_metadata(object: &mut Value) -> Vec<String> {
+    const KNOWN: [&str; 15] = [
+        "annotations",
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "finalizers",
+        "generateName",
+        "generation",
+        "labels",
+        "managedFields",
+        "name",
+        "namespace",
+        "ownerReferences",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    ];
+    let mut unknown = Vec::new();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.retain(|member, _| {
+            let known = KNOWN.contains(&member.as_str());
+            if !known {
+                unknown.push(format!("metadata.{member}"));
+            }
+            known
+        });
+    }
+    unknown
+}
+
 /// What is wrong with a custom resource by its schema; `old` is what it replaces.
 pub(crate) fn schema_errors(call: &mut Call, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let served = call.served.clone();
     let Some(schema) = &served.version().schema else { return Vec::new() };
     match old {
+        // The status endpoint validates the status alone, so messages name paths inside it.
+        Some(old) if call.subresource == "status" => {
+            let mut errors = schema.validate_update(object, old);
+            errors.retain(|error| error.path.starts_with("status"));
+            for error in &mut errors {
+                error.message = error.message.replace(": status.", ": ");
+            }
+            errors
+        }
         None => schema.validate(object),
         Some(old) => {
             let review = schema.review_update(object, old);
             call.warnings.extend(review.warnings);
             review.errors
+        }
+    }
+}
+
+/// Turns an object of the call's version into the stored one: fields that version does not know are lost.
+pub(crate) fn to_stored_version(call: &Call, object: &mut Value) {
+    let stored = call.resource().stored_version();
+    if object["apiVersion"] != stored.api_version.as_str() {
+        object["apiVersion"] = json!(stored.api_version);
+        if let Some(schema) = &stored.schema {
+            schema.prune(object);
         }
     }
 }

@@ -9,6 +9,7 @@ use super::get::find;
 use super::update::{Origin, update};
 use super::{check_type, create, in_version, metadata_of};
 use crate::apply::{self, ApplyError};
+use crate::auth::rbac::{self, Attributes};
 use crate::patch::{self, PatchError};
 use crate::schema::FieldError;
 use crate::state::{Call, State};
@@ -100,7 +101,14 @@ fn apply(state: &mut State, call: &mut Call, mut applied: Value) -> Answer<(Arc<
         let required = FieldError::required("fieldManager", "is required for apply patch");
         return Err(Status::invalid_options("PatchOptions", &[required]));
     }
+    let text = |field: &str| applied[field].as_str().unwrap_or_default().to_owned();
+    let (version, kind) = (text("apiVersion"), text("kind"));
+    if version.is_empty() || kind.is_empty() {
+        let group_version = if version.contains('/') { version } else { format!("/{version}") };
+        return Err(Status::bad_request(format!("invalid object type: {group_version}, Kind={kind}")));
+    }
     check_type(&state.registry, call, &mut applied)?;
+    keep_own_part(call, &mut applied);
     let metadata = metadata_of(call, &mut applied)?;
     if metadata
         .get("managedFields")
@@ -127,9 +135,47 @@ fn apply(state: &mut State, call: &mut Call, mut applied: Value) -> Answer<(Arc<
                 );
                 return Err(Status::conflict(&call.resource().name(), &call.name, &why));
             }
+            may_create(state, call)?;
             create::create(state, call, new, true).map(|stored| (stored, true))
         }
     }
+}
+
+/// Leaves what the endpoint may set: the rest is neither applied nor owned.
+fn keep_own_part(call: &Call, applied: &mut Value) {
+    let has_status = call.version().has("status");
+    let Some(members) = applied.as_object_mut() else { return };
+    match call.subresource.as_str() {
+        "" if has_status => drop(members.remove("status")),
+        "status" => {
+            members
+                .retain(|member, _| matches!(member.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
+            if let Some(metadata) = members.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.retain(|member, _| {
+                    matches!(
+                        member.as_str(),
+                        "name" | "namespace" | "uid" | "resourceVersion" | "managedFields"
+                    )
+                });
+            }
+        }
+        _ => {}
+    }
+}
+
+/// An apply that creates needs the verb create as well.
+fn may_create(state: &State, call: &Call) -> Answer<()> {
+    let attributes = Attributes {
+        verb: "create".into(),
+        group: call.resource().group.clone(),
+        resource: call.resource().plural.clone(),
+        namespace: call.namespace.clone(),
+        name: call.name.clone(),
+        ..Attributes::default()
+    };
+    rbac::allowed(state, &call.user, &attributes)
+        .map(drop)
+        .ok_or_else(|| rbac::forbidden(&call.user, &attributes))
 }
 
 fn apply_refusal(error: ApplyError) -> Box<Status> {
@@ -144,7 +190,7 @@ fn apply_refusal(error: ApplyError) -> Box<Status> {
                     json!({ "reason": "FieldManagerConflict", "message": message, "field": conflict.field })
                 })
                 .collect();
-            Status::apply_conflict(apply::conflict_message(&conflicts), causes)
+            Status::apply_conflict(apply::conflict_message(&conflicts), &causes)
         }
     }
 }

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::get::find;
-use super::{apply_schema, check_type, drop_empty, in_version, metadata_of, schema_errors};
-use crate::admission;
+use super::{
+    apply_schema, check_type, drop_empty, in_version, metadata_of, schema_errors, to_stored_version,
+};
+use crate::admission::{self, webhook::Phase};
 use crate::schema::FieldError;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::Stored;
-use crate::{apply, defaults, hooks, strategy, validation};
+use crate::{apply, auth, defaults, hooks, strategy, validation};
 
 /// What a new object came from: decides how stale or foreign metadata is refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +37,7 @@ pub(crate) fn put(state: &mut State, call: &mut Call, mut object: Value) -> Answ
     match find(state, call).cloned() {
         Ok(live) => update(state, call, &live, object, Origin::Put).map(|stored| (stored, false)),
         Err(_) if call.resource().traits.create_on_update && call.subresource.is_empty() => {
+            object["metadata"]["resourceVersion"] = Value::Null;
             super::create::create(state, call, object, false).map(|stored| (stored, true))
         }
         Err(missing) => Err(missing),
@@ -60,6 +63,8 @@ pub(crate) fn update(
     defaults::fill(&call.resource().id, &mut new);
     strategy::carry_over(&call.resource().id, &old, &mut new);
     strategy::bump_generation(call, &old, &mut new);
+    auth::escalation::check(state, call, &new, Some(&old))?;
+    admission::webhook::check(state, call, Phase::Mutating, "UPDATE", &new, Some(&old))?;
     if let Some(metadata) = new["metadata"].as_object_mut() {
         drop_empty(metadata);
     }
@@ -75,11 +80,11 @@ pub(crate) fn update(
     if origin != Origin::Apply {
         apply::track_update(Some(&old), &mut new, &call.version().merge, &call.writer());
     }
+    admission::webhook::check(state, call, Phase::Validating, "UPDATE", &new, Some(&old))?;
     if same(&old, &new) {
         return Ok(live.clone());
     }
-    new["apiVersion"] = json!(call.resource().stored_version().api_version);
-    admission::webhook::check(state, call, "UPDATE", &new)?;
+    to_stored_version(call, &mut new);
     commit(state, call, live, new)
 }
 
@@ -92,7 +97,8 @@ fn commit(state: &mut State, call: &Call, live: &Arc<Stored>, mut new: Value) ->
     }
     if strategy::is_released(&id, &new) {
         let answer = Arc::new(Stored::unwritten(new));
-        if let Some(last) = state.storage.remove_as(&id, &key, &answer.value) {
+        // Watchers see the state before the last finalizer went.
+        if let Some(last) = state.storage.remove(&id, &key) {
             hooks::after_removal(state, call, &last);
         }
         return Ok(answer);

@@ -1,6 +1,6 @@
 //! Raw requests against a cluster.
 #![allow(dead_code, reason = "each test file uses its part")]
-#![allow(unreachable_pub, missing_docs, reason = "a module of test binaries")]
+#![allow(unreachable_pub, missing_docs, clippy::unwrap_used, reason = "a module of test binaries")]
 
 use fake_apiserver::{FakeApiServer, ResponseBody, User};
 use http::{Request, Response};
@@ -99,6 +99,12 @@ impl Events {
 /// A cluster whose answers do not change from run to run.
 pub fn cluster() -> FakeApiServer {
     FakeApiServer::builder().seed(1).epoch("2024-01-01T00:00:00Z".parse().unwrap()).build()
+}
+
+/// A cluster in which nothing happens by itself.
+pub fn quiet() -> FakeApiServer {
+    let epoch = "2024-01-01T00:00:00Z".parse().unwrap();
+    FakeApiServer::builder().seed(1).epoch(epoch).controllers(fake_apiserver::Controllers::none()).build()
 }
 
 /// A ConfigMap in `default`.

@@ -1,0 +1,105 @@
+//! Webhooks that fail closed while nobody is behind them.
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it does not expect")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{cluster, config_map, send, with};
+use fake_apiserver::FakeApiServer;
+use serde_json::{Value, json};
+
+fn webhook(kind: &str, policy: &str, extra: Value) -> Value {
+    let hook = json!({
+        "name": "check.example.com", "failurePolicy": policy, "timeoutSeconds": 2, "sideEffects": "None",
+        "clientConfig": {"service": {"name": "hook", "namespace": "kube-system", "path": "/check"}},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}],
+    });
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "check"},
+        "webhooks": [with(hook, extra)],
+    })
+}
+
+fn service() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "hook", "namespace": "kube-system"},
+        "spec": {"selector": {"app": "hook"}, "ports": [{"port": 443}]},
+    })
+}
+
+fn deployment() -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "hook", "namespace": "kube-system"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "hook"}},
+            "template": {"metadata": {"labels": {"app": "hook"}}, "spec": {"containers": [{"name": "a", "image": "b"}]}},
+        },
+    })
+}
+
+fn refusal(cluster: &FakeApiServer) -> Option<String> {
+    cluster.create(config_map("a")).err().map(|status| status.message)
+}
+
+#[tokio::test]
+async fn a_missing_service_refuses_the_write_with_the_servers_words() {
+    let cluster = cluster();
+    cluster.create(webhook("ValidatingWebhookConfiguration", "Fail", json!({}))).unwrap();
+    let answer = send(&cluster, "POST", "/api/v1/namespaces/default/configmaps", Some(config_map("a"))).await;
+    assert_eq!((answer.code, &answer.body["reason"]), (500, &json!("InternalError")));
+    let expected = "Internal error occurred: failed calling webhook \"check.example.com\": failed to call webhook: Post \
+                    \"https://hook.kube-system.svc:443/check?timeout=2s\": service \"hook\" not found";
+    assert_eq!(answer.body["message"], expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_pass_once_the_deployment_behind_the_webhook_is_available() {
+    for kind in ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] {
+        let cluster = cluster();
+        cluster.create(webhook(kind, "Fail", json!({}))).unwrap();
+        cluster.create(service()).unwrap();
+        cluster.create(deployment()).unwrap();
+        assert!(refusal(&cluster).unwrap().ends_with("no endpoints available for service \"hook\""));
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(refusal(&cluster), None, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn only_matching_writes_are_refused() {
+    for (extra, refused) in [
+        (json!({}), true),
+        (
+            json!({"rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["*"]}]}),
+            false,
+        ),
+        (
+            json!({"rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}]}),
+            true,
+        ),
+        (json!({"objectSelector": {"matchLabels": {"a": "b"}}}), false),
+        (json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}), true),
+        (json!({"namespaceSelector": {"matchExpressions": [{"key": "none", "operator": "Exists"}]}}), false),
+    ] {
+        let cluster = cluster();
+        cluster.create(webhook("ValidatingWebhookConfiguration", "Fail", extra.clone())).unwrap();
+        assert_eq!(refusal(&cluster).is_some(), refused, "{extra}");
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_that_fails_open_lets_writes_pass() {
+    let cluster = cluster();
+    cluster.create(webhook("ValidatingWebhookConfiguration", "Ignore", json!({}))).unwrap();
+    assert_eq!(refusal(&cluster), None);
+}
+
+#[tokio::test]
+async fn a_webhook_cannot_keep_its_own_configuration() {
+    let cluster = cluster();
+    let all = json!({"rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]});
+    cluster.create(webhook("ValidatingWebhookConfiguration", "Fail", all)).unwrap();
+    cluster.remove("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "", "check").unwrap();
+    assert_eq!(refusal(&cluster), None);
+}
