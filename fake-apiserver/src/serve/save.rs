@@ -81,6 +81,8 @@ pub async fn restore(cluster: &FakeApiServer, path: &Path) -> Result<usize, Serv
     let mut state = cluster.lock();
     state.storage.restore(objects, saved.revision);
     definitions.iter().for_each(|name| crd::settle(&mut state, name, now));
+    drop(state);
+    cluster.wake_controllers();
     Ok(count)
 }
 
