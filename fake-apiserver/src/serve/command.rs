@@ -94,7 +94,7 @@ fn token(text: &str) -> Result<String, String> {
     if fits { Ok(text.to_owned()) } else { Err("a token is made of visible ASCII characters".into()) }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let span: jiff::SignedDuration = text.parse().map_err(|_| "a duration looks like 500ms, 2s or 1m30s")?;
     Duration::try_from(span).map_err(|_| "a duration is not negative".into())
 }
