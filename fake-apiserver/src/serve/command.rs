@@ -10,7 +10,7 @@ use clap::Parser;
 use tokio::net::TcpListener;
 
 use super::{Options, ServeError, Server, admin, kubeconfig, load, log, restore, save};
-use crate::FakeApiServer;
+use crate::{Controllers, FakeApiServer, Readiness};
 
 /// Who the administrator's token stands for.
 const ADMIN: (&str, &str) = ("kubernetes-admin", "system:masters");
@@ -37,7 +37,8 @@ pub struct Command {
     /// Accept a token for a user; may be repeated.
     #[arg(long, value_name = "TOKEN=USER[,GROUP...]", value_parser = Grant::parse)]
     pub token: Vec<Grant>,
-    /// Which controllers run.
+    /// Which controllers run: garbage-collector, namespaces, workloads, jobs, aggregation, service-accounts,
+    /// api-services.
     #[arg(long, value_name = "all|none|NAME,...", value_delimiter = ',')]
     pub controllers: Vec<String>,
     /// Apply the objects of a YAML or JSON file before serving; may be repeated.
@@ -93,7 +94,7 @@ fn token(text: &str) -> Result<String, String> {
     if fits { Ok(text.to_owned()) } else { Err("a token is made of visible ASCII characters".into()) }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let span: jiff::SignedDuration = text.parse().map_err(|_| "a duration looks like 500ms, 2s or 1m30s")?;
     Duration::try_from(span).map_err(|_| "a duration is not negative".into())
 }
@@ -145,13 +146,11 @@ impl Command {
 
     /// The cluster that the words describe, still empty.
     fn cluster(&self) -> Result<FakeApiServer, ServeError> {
-        if !self.controllers.is_empty() {
-            return Err(ServeError::Unavailable("--controllers"));
-        }
-        if self.deployment_ready_after.is_some() {
-            return Err(ServeError::Unavailable("--deployment-ready-after"));
-        }
-        Ok(FakeApiServer::builder().rbac(true).build())
+        let builder = FakeApiServer::builder().rbac(true).controllers(controllers(&self.controllers)?);
+        Ok(match self.deployment_ready_after {
+            Some(time) => builder.readiness(Readiness::After(time)).build(),
+            None => builder.build(),
+        })
     }
 
     /// Makes the cluster accept the tokens; the administrator's is the answer.
@@ -168,6 +167,29 @@ impl Command {
             None => cluster.tokens().issue(user, [group], None),
         }
     }
+}
+
+/// The controllers that were named; all when none was.
+fn controllers(names: &[String]) -> Result<Controllers, ServeError> {
+    if names.is_empty() {
+        return Ok(Controllers::all());
+    }
+    let mut chosen = Controllers::none();
+    for name in names {
+        match name.as_str() {
+            "all" => chosen = Controllers::all(),
+            "none" => chosen = Controllers::none(),
+            "garbage-collector" => chosen.garbage_collector = true,
+            "namespaces" => chosen.namespaces = true,
+            "workloads" => chosen.workloads = true,
+            "jobs" => chosen.jobs = true,
+            "aggregation" => chosen.aggregation = true,
+            "service-accounts" => chosen.service_accounts = true,
+            "api-services" => chosen.api_services = true,
+            _ => return Err(ServeError::Unknown { what: "controller", name: name.clone() }),
+        }
+    }
+    Ok(chosen)
 }
 
 async fn listen(address: &str) -> Result<(TcpListener, SocketAddr), ServeError> {
@@ -207,6 +229,16 @@ mod tests {
     #[test]
     fn a_grant_does_not_show_its_token() {
         assert!(!format!("{:?}", Grant::parse("secret=robot").unwrap()).contains("secret"));
+    }
+
+    #[test]
+    fn controllers_are_chosen_by_name() {
+        let names = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(controllers(&[]).unwrap(), Controllers::all());
+        assert_eq!(controllers(&names("none")).unwrap(), Controllers::none());
+        let chosen = controllers(&names("jobs,workloads")).unwrap();
+        assert_eq!(chosen, Controllers { jobs: true, workloads: true, ..Controllers::none() });
+        assert!(controllers(&names("jobs,gc")).unwrap_err().to_string().contains("\"gc\""));
     }
 
     #[test]

@@ -73,9 +73,6 @@ pub enum ServeError {
         /// The cluster's reason.
         message: String,
     },
-    /// Something that the command line offers is missing in this build.
-    #[error("{0} is not available yet")]
-    Unavailable(&'static str),
     /// A word on the command line has no meaning.
     #[error("there is no {what} named \"{name}\"")]
     Unknown {

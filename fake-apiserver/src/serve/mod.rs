@@ -117,7 +117,7 @@ impl Server {
     /// [`connection::DRAIN`] later everything is closed.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let (end, ending) = ending::ending();
-        let wire = wire::Wire::new(self.cluster, &self.link, ending.clone());
+        let wire = wire::Wire::new(&self.cluster, &self.link, ending.clone());
         let accept = connection::accept(self.listener, Arc::new(self.identity.config), wire, ending);
         let mut accept = std::pin::pin!(accept);
         tokio::select! {

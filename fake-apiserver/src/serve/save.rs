@@ -81,6 +81,8 @@ pub async fn restore(cluster: &FakeApiServer, path: &Path) -> Result<usize, Serv
     let mut state = cluster.lock();
     state.storage.restore(objects, saved.revision);
     definitions.iter().for_each(|name| crd::settle(&mut state, name, now));
+    drop(state);
+    cluster.wake_controllers();
     Ok(count)
 }
 
@@ -107,14 +109,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_restored_cluster_holds_the_same_objects_and_goes_on_counting() {
-        let before = FakeApiServer::builder().build();
+        let bare = || FakeApiServer::builder().controllers(crate::Controllers::none()).build();
+        let before = bare();
         before.create(thing_definition()).unwrap();
         let thing = json!({ "apiVersion": "example.com/v1", "kind": "Thing", "metadata": { "name": "a" } });
         before.create(thing).unwrap();
         before.remove("", "Namespace", "", "default").unwrap();
         let file = std::env::temp_dir().join(format!("fake-apiserver-save-{}.json", std::process::id()));
         save(&before, &file).await.unwrap();
-        let after = FakeApiServer::builder().build();
+        let after = bare();
         let restored = restore(&after, &file).await;
         std::fs::remove_file(&file).unwrap();
         assert_eq!(restored.unwrap(), before.snapshot().len());

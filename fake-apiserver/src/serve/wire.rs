@@ -36,7 +36,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn new(cluster: FakeApiServer, link: &Link, ending: Ending) -> Self {
+    pub(super) fn new(cluster: &FakeApiServer, link: &Link, ending: Ending) -> Self {
         Self { cluster: link.layer().layer(cluster.service()), ending }
     }
 

@@ -1,1 +1,1 @@
-//! The server over real sockets.
+//! The server on real sockets.
