@@ -37,6 +37,9 @@ pub enum Command {
         /// File with the custom resource; `-` is standard input.
         #[arg(short, long)]
         file: PathBuf,
+        /// Directory with the releases; the built-in bundle when it is not set.
+        #[arg(long, env = "KO_DATA_PATH")]
+        data_path: Option<String>,
     },
     /// Look after the releases in the data root.
     #[command(subcommand)]
@@ -52,6 +55,9 @@ pub struct PlanArgs {
     /// How to print the plan.
     #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
     pub output: Output,
+    /// Print what changes against the plan of this older custom resource instead.
+    #[arg(long, value_name = "OLD")]
+    pub diff: Option<PathBuf>,
     /// UID of the custom resource.
     #[arg(long)]
     pub uid: Option<String>,

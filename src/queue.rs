@@ -30,10 +30,15 @@ struct Entry<L> {
 
 #[derive(Debug)]
 enum State<L> {
-    Waiting { due: Instant, serial: u64 },
+    Waiting {
+        due: Instant,
+        serial: u64,
+    },
     Ready,
     /// Handed out; `again` holds what was asked for meanwhile.
-    Running { again: Option<(L, Instant)> },
+    Running {
+        again: Option<(L, Instant)>,
+    },
 }
 
 #[derive(Debug)]

@@ -124,7 +124,8 @@ async fn hub_config(kubeconfig: Option<&std::path::Path>) -> Result<Config, RunE
     let Some(path) = kubeconfig else {
         return Config::infer().await.map_err(|error| RunError::Kubeconfig(error.into()));
     };
-    let file = kube::config::Kubeconfig::read_from(path).map_err(|error| RunError::Kubeconfig(error.into()))?;
+    let file =
+        kube::config::Kubeconfig::read_from(path).map_err(|error| RunError::Kubeconfig(error.into()))?;
     let options = KubeConfigOptions::default();
     Config::from_custom_kubeconfig(file, &options).await.map_err(|error| RunError::Kubeconfig(error.into()))
 }

@@ -117,5 +117,31 @@ fn crds_prints_both_definitions_and_bundles_lists_the_releases() {
     let names: Vec<_> = definitions.iter().map(|definition| definition.name()).collect();
     assert_eq!(names, ["knativeservings.operator.knative.dev", "knativeeventings.operator.knative.dev"]);
     let listed = operator(&["bundles", "list"], "");
-    assert!(text(&listed.stdout).contains("knative-eventing  1.23.0 1.22.0\n"), "{}", text(&listed.stdout));
+    let lines: Vec<_> = text(&listed.stdout).lines().collect();
+    assert!(lines.starts_with(&["knative-serving   1.23.0", "knative-serving   1.22.0"]), "{lines:?}");
+    assert!(lines.contains(&"ingress           1.23      istio kourier"), "{lines:?}");
+    let nowhere = operator(&["bundles", "list", "--data-path", "/nowhere"], "");
+    assert_eq!(nowhere.status.code(), Some(1));
+}
+
+#[test]
+fn images_are_printed_once_each_as_the_registry_rewrites_them() {
+    let mirrored = format!("{SERVING}  registry: {{default: 'mirror.test/${{NAME}}:1'}}\n");
+    let output = operator(&["images", "-f", "-"], &mirrored);
+    let images: Vec<_> = text(&output.stdout).lines().collect();
+    assert!(images.contains(&"mirror.test/activator:1"), "{images:?}");
+    assert!(images.is_sorted() && images.windows(2).all(|pair| pair[0] != pair[1]), "{images:?}");
+}
+
+#[test]
+fn a_plan_can_be_shown_as_its_difference_to_an_older_one() {
+    let old = std::env::temp_dir().join(format!("knative-operator-{}.yaml", std::process::id()));
+    std::fs::write(&old, SERVING).unwrap();
+    let new = format!("{SERVING}  config: {{network: {{a: b}}}}\n");
+    let output = operator(&["plan", "-f", "-", "--diff", old.to_str().unwrap()], &new);
+    std::fs::remove_file(&old).unwrap();
+    assert_eq!(
+        text(&output.stdout),
+        "0 added, 0 removed, 1 changed\n~ ConfigMap ns/config-network\n    /data/a: absent -> \"b\"\n"
+    );
 }

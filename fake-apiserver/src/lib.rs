@@ -44,6 +44,8 @@ mod response;
 mod reviews;
 pub mod schema;
 mod selector;
+#[cfg(feature = "server")]
+pub mod serve;
 mod server;
 mod service;
 mod state;

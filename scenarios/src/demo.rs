@@ -39,7 +39,8 @@ pub struct Summary {
 
 /// Runs the story and hands each step to `tell` as it ends.
 pub async fn run(seed: Seed, bundle: Bundle, mut tell: impl FnMut(&Step)) -> Summary {
-    let mut demo = Demo { world: World::new(Options { bundle, ..Options::new(seed) }), ok: true, tell: &mut tell };
+    let mut demo =
+        Demo { world: World::new(Options { bundle, ..Options::new(seed) }), ok: true, tell: &mut tell };
     demo.play().await;
     let Demo { mut world, ok, .. } = demo;
     world.stop_operator();
@@ -110,7 +111,10 @@ impl Demo<'_> {
         self.world.pass(Duration::from_secs(1)).await;
         east.link.cut();
         self.world.says(SERVING, "TargetClusterResolved", "False", "RemoteClusterUnreachable").await;
-        self.step(true, format!("upgrade to {version}; the network to east breaks: RemoteClusterUnreachable"));
+        self.step(
+            true,
+            format!("upgrade to {version}; the network to east breaks: RemoteClusterUnreachable"),
+        );
         self.world.pass(Duration::from_secs(120)).await;
         east.link.heal();
         let took = self.world.ready(SERVING, version).await;
@@ -122,22 +126,23 @@ impl Demo<'_> {
         self.world.pass(Duration::from_secs(3600)).await;
         let renewed = self.world.issuer.runs() - runs;
         let refused = self.world.trace.requests_since(0).iter().filter(|request| request.code == 401).count();
-        let text = format!("an hour passes; tokens live 15 min: {renewed} renewals, {refused} refused requests");
+        let text =
+            format!("an hour passes; tokens live 15 min: {renewed} renewals, {refused} refused requests");
         self.step(renewed >= 6 && refused == 0, text);
     }
 
     async fn repair(&mut self, east: &Site) {
         let start = self.world.trace.len();
-        self.world.edit(east, ("apps", "Deployment", "knative-serving", "controller"), |object| {
-            object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("registry.example/by-hand");
+        self.world.edit(east, ("", "Service", "knative-serving", "webhook"), |object| {
+            object["spec"]["selector"]["app"] = json!("edited-by-hand");
         });
         self.world.pass(Duration::from_secs(600)).await;
         let window = self.world.trace.requests_since(start);
         let writes: Vec<_> = window.iter().filter(|request| request.is_write()).collect();
         let repaired = matches!(writes.as_slice(), [Exchange { cluster, path, .. }]
-            if cluster == "east" && path.contains("/deployments/controller"));
+            if cluster == "east" && path.contains("/services/webhook"));
         let text = format!(
-            "an image is edited by hand on east: {} write in 10 min of {} requests, the repair",
+            "a Service is edited by hand on east; in the next 10 min {} of {} requests is a write: the repair",
             writes.len(),
             window.len()
         );
@@ -153,7 +158,8 @@ impl Demo<'_> {
         for (site, before) in sites.iter().zip(before) {
             let left = added(before, &inventory(site));
             let definitions = left.iter().filter(|key| key.starts_with("CustomResourceDefinition.")).count();
-            let others: Vec<_> = left.iter().filter(|key| !key.starts_with("CustomResourceDefinition.")).collect();
+            let others: Vec<_> =
+                left.iter().filter(|key| !key.starts_with("CustomResourceDefinition.")).collect();
             let mut text = format!("left on {}: {definitions} definitions", site.name);
             if others.is_empty() {
                 text.push_str(" and nothing else");

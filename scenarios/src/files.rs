@@ -87,5 +87,8 @@ impl Source for Files {
 }
 
 fn unreadable(location: &str, why: &str) -> SourceError {
-    SourceError::Unreadable { location: location.into(), cause: Arc::new(std::io::Error::other(why.to_owned())) }
+    SourceError::Unreadable {
+        location: location.into(),
+        cause: Arc::new(std::io::Error::other(why.to_owned())),
+    }
 }

@@ -74,7 +74,8 @@ impl Issuer {
 #[async_trait]
 impl Credentials for Issuer {
     async fn issue(&self, request: &ExecRequest) -> Result<ExecCredential, CredentialError> {
-        let address = request.cluster.as_ref().map(|cluster| cluster.endpoint.server.clone()).unwrap_or_default();
+        let address =
+            request.cluster.as_ref().map(|cluster| cluster.endpoint.server.clone()).unwrap_or_default();
         let behaviour = {
             let mut state = self.state.lock();
             state.runs += 1;
@@ -94,7 +95,7 @@ impl Credentials for Issuer {
             Behaviour::Hang => std::future::pending().await,
         };
         let site = self.network.site(&address).ok_or_else(|| failed("no such cluster"))?;
-        let token = site.server.tokens().issue("fleet-operator", &["system:masters"], Some(real));
+        let token = site.server.tokens().issue("fleet-operator", ["system:masters"], Some(real));
         let said = SignedDuration::try_from(said).map_err(|_| failed("the life is too long"))?;
         Ok(ExecCredential { token: token.into(), expires: Some(self.clock.now() + said) })
     }

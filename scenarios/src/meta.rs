@@ -25,7 +25,11 @@ pub fn trace_of(seed: Seed) -> Vec<String> {
 ///
 /// # Errors
 /// The first broken promise, with the first line that differs.
-pub fn check(program: &Path, seeds: std::ops::Range<u64>, mut progress: impl FnMut(u64)) -> anyhow::Result<()> {
+pub fn check(
+    program: &Path,
+    seeds: std::ops::Range<u64>,
+    mut progress: impl FnMut(u64),
+) -> anyhow::Result<()> {
     let mut before: Option<Vec<String>> = None;
     for number in seeds {
         let here = trace_of(Seed(number));

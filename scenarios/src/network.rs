@@ -96,7 +96,6 @@ impl Network {
         match site.link.layer().layer(site.server.service()).oneshot(request).await {
             Ok(response) => self.deliver(&site.name, &method, &what, response).await,
             Err(error) => {
-                let error: BoxError = error.into();
                 self.trace.exchange(&site.name, &method, &what, 0, &error);
                 Err(error)
             }

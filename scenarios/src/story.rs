@@ -47,7 +47,9 @@ fn target(spec: &mut Value, spoke: Option<&str>) {
 }
 
 /// The operator's id of a component as [`World::edit`] and [`World::delete`] want it.
-pub fn id((kind, namespace, name): (&'static str, &'static str, &'static str)) -> (&'static str, &'static str, &'static str, &'static str) {
+pub fn id(
+    (kind, namespace, name): (&'static str, &'static str, &'static str),
+) -> (&'static str, &'static str, &'static str, &'static str) {
     ("operator.knative.dev", kind, namespace, name)
 }
 
@@ -69,7 +71,11 @@ impl World {
     /// # Panics
     /// With the conditions, when it does not come in time.
     #[expect(clippy::panic, reason = "an expectation of a story")]
-    pub async fn ready(&self, component: (&'static str, &'static str, &'static str), version: &str) -> Duration {
+    pub async fn ready(
+        &self,
+        component: (&'static str, &'static str, &'static str),
+        version: &str,
+    ) -> Duration {
         match self.until(SOON, |world| world.is_ready(component, version)).await {
             Some(time) => time,
             None => {
@@ -115,16 +121,23 @@ impl World {
     }
 }
 
-/// Identities on a cluster (`kind.group namespace/name`), without what every cluster has by itself and without
-/// Events and Leases.
+/// Identities on a cluster (`kind.group namespace/name`) with their UIDs, without what Kubernetes itself puts into every
+/// namespace, and without Events and Leases.
 pub fn inventory(site: &Site) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
-    for object in site.server.objects() {
+    for object in site.server.snapshot().objects() {
+        let object = object.value;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
         let (namespace, name) = (text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"]));
         let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        if matches!(kind.as_str(), "Event" | "Lease") {
+        let incidental = match kind.as_str() {
+            "Event" | "Lease" => true,
+            "ServiceAccount" => name == "default",
+            "ConfigMap" => name == "kube-root-ca.crt",
+            _ => false,
+        };
+        if incidental {
             continue;
         }
         all.insert(format!("{kind}.{group} {namespace}/{name}"), text(&object["metadata"]["uid"]));

@@ -42,7 +42,7 @@ pub struct Exchange {
 impl Exchange {
     /// Whether it could change anything.
     pub fn is_write(&self) -> bool {
-        self.method != "GET"
+        self.method != "GET" && !self.path.contains("dryRun=All")
     }
 }
 

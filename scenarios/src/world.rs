@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fake_apiserver::FakeApiServer;
 use fake_apiserver::fault::Link;
+use fake_apiserver::{FakeApiServer, Readiness};
 use knative_operator::clock::Clock;
 use knative_operator::controller::{self, Pacing};
 use knative_operator::manifest::Catalog;
@@ -127,7 +127,8 @@ impl World {
         let name = profile["metadata"]["name"].as_str().unwrap_or_default();
         self.trace.note(format_args!("user reports on ClusterProfile {name}"));
         let write = |object: &mut Value| object["status"] = profile["status"].clone();
-        if let Err(status) = self.hub.server.edit_status(PROFILE_GROUP, "ClusterProfile", FLEET, name, write) {
+        if let Err(status) = self.hub.server.edit_status(PROFILE_GROUP, "ClusterProfile", FLEET, name, write)
+        {
             panic!("the hub refuses the status of {name}: {status:?}");
         }
     }
@@ -177,7 +178,7 @@ impl World {
         self.stop_operator();
         self.starts += 1;
         self.trace.note(format_args!("operator starts ({})", self.starts));
-        let token = self.hub.server.tokens().issue("operator", &["system:masters"], None);
+        let token = self.hub.server.tokens().issue("operator", ["system:masters"], None);
         let transport = self.network.transport_with_token(HUB, &token);
         let limits = Limits::default();
         let client = stack::client(transport, None, limits.request);
@@ -281,7 +282,11 @@ fn provider_file() -> Value {
 
 fn site(options: &Options, name: &str) -> Site {
     let seed = options.seed.number(&format!("cluster {name}"));
-    let server = FakeApiServer::builder().seed(seed).epoch(BEGINNING).deployment_ready_after(options.rollout).build();
+    let server = FakeApiServer::builder()
+        .seed(seed)
+        .epoch(BEGINNING)
+        .readiness(Readiness::After(options.rollout))
+        .build();
     Site { name: name.into(), server, link: Link::new() }
 }
 

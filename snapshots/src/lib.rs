@@ -42,7 +42,12 @@ fn facts(component: &Component) -> Facts {
     let (kind, name) = (component.kind, component.name());
     let (owner, parent) = if component.is_remote() {
         let anchor = plan::anchor_name(kind, name);
-        let owner = Owner { api_version: "v1".into(), kind: "ConfigMap".into(), name: anchor.clone(), uid: ANCHOR_UID.into() };
+        let owner = Owner {
+            api_version: "v1".into(),
+            kind: "ConfigMap".into(),
+            name: anchor.clone(),
+            uid: ANCHOR_UID.into(),
+        };
         (owner, (GroupKind::new("", "ConfigMap"), anchor))
     } else {
         let (api_version, kind) = (kind.api_version().into(), kind.kind().into());

@@ -11,6 +11,7 @@ pub mod crd;
 
 mod eventing;
 mod kind;
+pub mod message;
 mod reason;
 mod serving;
 mod status;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::inventory::Inventory;
 use crate::api::ComponentKind;
-use crate::manifest::{GroupKind, Object};
+use crate::manifest::{GroupKind, Object, ObjectKey};
 use crate::plan::{ID_LABEL, anchor_name, apply_set_id, label_value};
 use crate::target::cluster::{Cluster, ClusterError};
 use crate::target::mapping::Resource;
@@ -22,6 +22,9 @@ pub const CR: &str = "operator.knative.dev/cr";
 pub const CR_UID: &str = "operator.knative.dev/cr-uid";
 /// Annotation that marks a namespace as created by us, with the UID of the custom resource.
 pub const CREATED_FOR: &str = "operator.knative.dev/created-for";
+const DESCRIPTION: &str = "Owner of everything that knative-operator installed here for one custom resource on its \
+    hub. Deleting it makes the garbage collector delete all of that; to uninstall, delete the custom resource on the \
+    hub instead.";
 /// Annotation keys of the ApplySet specification.
 const TOOLING: &str = "applyset.kubernetes.io/tooling";
 const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
@@ -42,15 +45,20 @@ pub struct Identity {
     pub kind: ComponentKind,
 }
 
-/// An anchor that is ours.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Anchor {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// Its UID, read in this reconcile.
-    pub uid: String,
+/// An anchor that is ours, as read or made in this reconcile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Anchor(Object);
+
+impl Anchor {
+    /// Its UID.
+    pub fn uid(&self) -> &str {
+        self.0.uid()
+    }
+
+    /// Its identity.
+    pub fn key(&self) -> ObjectKey {
+        self.0.key()
+    }
 }
 
 /// Why the anchor cannot be used.
@@ -137,10 +145,8 @@ pub async fn ensure_namespace(
     me: &Identity,
     metadata: &NamespaceMetadata,
 ) -> Result<(), AnchorError> {
-    let terminating = || AnchorError::NamespaceTerminating {
-        namespace: namespace.into(),
-        cluster: cluster.name().into(),
-    };
+    let terminating =
+        || AnchorError::NamespaceTerminating { namespace: namespace.into(), cluster: cluster.name().into() };
     let resource = cluster.resource("v1", "Namespace").await?;
     if let Some(live) = cluster.get(&resource, "", namespace).await? {
         let phase = &live.value()["status"]["phase"];
@@ -151,7 +157,8 @@ pub async fn ensure_namespace(
     labels.insert("app.kubernetes.io/managed-by".into(), "knative-operator".into());
     let mut annotations = metadata.annotations.clone();
     annotations.insert(CREATED_FOR.into(), me.uid.clone());
-    let object = typed("Namespace", json!({"name": namespace, "labels": labels, "annotations": annotations}));
+    let object =
+        typed("Namespace", &json!({"name": namespace, "labels": labels, "annotations": annotations}));
     match cluster.create(&object).await {
         Ok(_) => Ok(()),
         Err(error) if error.failure.is_already_exists() => Ok(()),
@@ -159,61 +166,71 @@ pub async fn ensure_namespace(
     }
 }
 
-/// Makes sure that the anchor exists, is ours and lists what `inventory` holds. Writes only what differs.
-///
-/// # Errors
-/// [`AnchorError`].
-pub async fn ensure_anchor(
-    cluster: &Cluster,
-    namespace: &str,
-    me: &Identity,
-    inventory: &Inventory,
-    predecessor_lives: impl Fn(&str) -> bool,
-    adopt: Option<&str>,
-) -> Result<Anchor, AnchorError> {
-    let name = anchor_name(me.kind, &me.name);
-    let desired = desired_anchor(namespace, &name, me, inventory);
-    let resource = cluster.resource("v1", "ConfigMap").await?;
-    let found = match cluster.get(&resource, namespace, &name).await? {
-        Some(found) => found,
-        None => match cluster.create(&desired).await {
-            Ok(created) => created,
-            Err(error) if error.failure.is_already_exists() => {
-                cluster.get(&resource, namespace, &name).await?.ok_or(error)?
-            }
-            Err(error) => return Err(error.into()),
-        },
-    };
-    if let Verdict::Foreign(owner) = judge(&found, me, predecessor_lives, adopt) {
-        let (uid, cluster) = (found.uid().into(), cluster.name().into());
-        return Err(AnchorError::OwnedElsewhere { namespace: namespace.into(), name, uid, cluster, owner });
-    }
-    if !has_metadata_of(&found, &desired) {
-        repair(cluster, &resource, &found, &desired).await?;
-    }
-    Ok(Anchor { namespace: namespace.into(), name, uid: found.uid().into() })
+/// Our claim on an anchor: where it is, who we are, and whose anchors become ours.
+pub struct Claim<'a> {
+    /// The spoke.
+    pub cluster: &'a Cluster,
+    /// Namespace of the anchor.
+    pub namespace: &'a str,
+    /// Who we are.
+    pub me: &'a Identity,
+    /// Whether a custom resource with this UID still exists on this hub.
+    pub lives: &'a (dyn Fn(&str) -> bool + Send + Sync),
+    /// UID of an anchor that the user lets us take over.
+    pub adopt: Option<&'a str>,
 }
 
-/// The anchor if it exists and is ours, without touching anything.
-///
-/// # Errors
-/// [`AnchorError`], also when it belongs to somebody else.
-pub async fn find_anchor(
-    cluster: &Cluster,
-    namespace: &str,
-    me: &Identity,
-    predecessor_lives: impl Fn(&str) -> bool,
-    adopt: Option<&str>,
-) -> Result<Option<Anchor>, AnchorError> {
-    let name = anchor_name(me.kind, &me.name);
-    let resource = cluster.resource("v1", "ConfigMap").await?;
-    let Some(found) = cluster.get(&resource, namespace, &name).await? else { return Ok(None) };
-    match judge(&found, me, predecessor_lives, adopt) {
-        Verdict::Foreign(owner) => {
-            let (uid, cluster) = (found.uid().into(), cluster.name().into());
-            Err(AnchorError::OwnedElsewhere { namespace: namespace.into(), name, uid, cluster, owner })
+impl Claim<'_> {
+    /// The anchor if it exists and is ours, without touching anything.
+    ///
+    /// # Errors
+    /// [`AnchorError`], also when it belongs to somebody else.
+    pub async fn find(&self) -> Result<Option<Anchor>, AnchorError> {
+        let name = anchor_name(self.me.kind, &self.me.name);
+        let resource = self.cluster.resource("v1", "ConfigMap").await?;
+        match self.cluster.get(&resource, self.namespace, &name).await? {
+            Some(found) => self.judged(found).map(Some),
+            None => Ok(None),
         }
-        _ => Ok(Some(Anchor { namespace: namespace.into(), name, uid: found.uid().into() })),
+    }
+
+    /// Makes sure that the anchor exists and lists what `inventory` holds; `found` is what [`Claim::find`] gave.
+    /// Writes only what differs.
+    ///
+    /// # Errors
+    /// [`AnchorError`].
+    pub async fn ensure(&self, found: Option<Anchor>, inventory: &Inventory) -> Result<Anchor, AnchorError> {
+        let name = anchor_name(self.me.kind, &self.me.name);
+        let desired = desired_anchor(self.namespace, &name, self.me, inventory);
+        let resource = self.cluster.resource("v1", "ConfigMap").await?;
+        let anchor = match found {
+            Some(found) => found,
+            None => match self.cluster.create(&desired).await {
+                Ok(created) => Anchor(created),
+                Err(error) if error.failure.is_already_exists() => {
+                    let found = self.cluster.get(&resource, self.namespace, &name).await?.ok_or(error)?;
+                    self.judged(found)?
+                }
+                Err(error) => return Err(error.into()),
+            },
+        };
+        if !has_metadata_of(&anchor.0, &desired) {
+            repair(self.cluster, &resource, &anchor.0, &desired).await?;
+        }
+        Ok(anchor)
+    }
+
+    fn judged(&self, found: Object) -> Result<Anchor, AnchorError> {
+        match judge(&found, self.me, self.lives, self.adopt) {
+            Verdict::Foreign(owner) => Err(AnchorError::OwnedElsewhere {
+                namespace: self.namespace.into(),
+                name: found.name().into(),
+                uid: found.uid().into(),
+                cluster: self.cluster.name().into(),
+                owner,
+            }),
+            Verdict::Ours | Verdict::Adopt => Ok(Anchor(found)),
+        }
     }
 }
 
@@ -240,35 +257,36 @@ fn has_metadata_of(live: &Object, desired: &Object) -> bool {
     })
 }
 
-fn desired_anchor(namespace: &str, name: &str, me: &Identity, inventory: &Inventory) -> Object {
-    typed(
-        "ConfigMap",
-        json!({
-            "name": name,
-            "namespace": namespace,
-            "labels": {
-                "app.kubernetes.io/managed-by": "knative-operator",
-                "operator.knative.dev/cr-name": label_value(&me.name),
-                (ID_LABEL): apply_set_id(&GroupKind::new("", "ConfigMap"), namespace, name),
-            },
-            "annotations": {
-                "operator.knative.dev/anchor": "true",
-                "operator.knative.dev/protected": "true",
-                "operator.knative.dev/description": "Owner of everything that knative-operator installed here for one \
-                    custom resource on its hub. Deleting it makes the garbage collector delete all of that; to \
-                    uninstall, delete the custom resource on the hub instead.",
-                (HUB): me.hub,
-                (CR): format!("{}/{}", me.namespace, me.name),
-                (CR_UID): me.uid,
-                (TOOLING): concat!("knative-operator/v", env!("CARGO_PKG_VERSION")),
-                (GROUP_KINDS): inventory.group_kinds(),
-                (NAMESPACES): inventory.additional_namespaces(namespace),
-            },
-        }),
-    )
+/// What makes an object the parent of an ApplySet: its labels and annotations (KEP-3659).
+pub fn parent_metadata(id: &str, namespace: &str, inventory: &Inventory) -> Value {
+    json!({
+        "labels": {(ID_LABEL): id},
+        "annotations": {
+            (TOOLING): concat!("knative-operator/v", env!("CARGO_PKG_VERSION")),
+            (GROUP_KINDS): inventory.group_kinds(),
+            (NAMESPACES): inventory.additional_namespaces(namespace),
+        },
+    })
 }
 
-fn typed(kind: &str, metadata: Value) -> Object {
+fn desired_anchor(namespace: &str, name: &str, me: &Identity, inventory: &Inventory) -> Object {
+    let id = apply_set_id(&GroupKind::new("", "ConfigMap"), namespace, name);
+    let mut metadata = parent_metadata(&id, namespace, inventory);
+    metadata["name"] = json!(name);
+    metadata["namespace"] = json!(namespace);
+    let mut anchor = typed("ConfigMap", &metadata);
+    anchor.set_label("app.kubernetes.io/managed-by", "knative-operator");
+    anchor.set_label("operator.knative.dev/cr-name", &label_value(&me.name));
+    anchor.set_annotation("operator.knative.dev/anchor", "true");
+    anchor.set_annotation("operator.knative.dev/protected", "true");
+    anchor.set_annotation("operator.knative.dev/description", DESCRIPTION);
+    anchor.set_annotation(HUB, &me.hub);
+    anchor.set_annotation(CR, &format!("{}/{}", me.namespace, me.name));
+    anchor.set_annotation(CR_UID, &me.uid);
+    anchor
+}
+
+fn typed(kind: &str, metadata: &Value) -> Object {
     Object::try_from(json!({"apiVersion": "v1", "kind": kind, "metadata": metadata}))
         .expect("apiVersion, kind and metadata are given")
 }
@@ -290,7 +308,7 @@ mod tests {
 
     #[test]
     fn an_anchor_without_identity_is_adopted() {
-        let bare = typed("ConfigMap", json!({"name": "x"}));
+        let bare = typed("ConfigMap", &json!({"name": "x"}));
         assert_eq!(judge(&bare, &me(), |_| true, None), Verdict::Adopt);
     }
 

@@ -76,7 +76,10 @@ pub struct Installation {
 impl Installation {
     /// Whether everything is applied and rolled out.
     pub fn is_complete(&self) -> bool {
-        self.rejected.is_empty() && self.unready.is_empty() && self.deferred.is_empty() && self.held.is_empty()
+        self.rejected.is_empty()
+            && self.unready.is_empty()
+            && self.deferred.is_empty()
+            && self.held.is_empty()
     }
 }
 
@@ -89,7 +92,7 @@ pub struct Gate {
     pub workload: ObjectKey,
 }
 
-/// Applies what differs. An object that the cluster refuses for what it is does not stop the others.
+/// Applies what differs. `status` of desired objects must be left out: it is not ours to write. An object that the cluster refuses for what it is does not stop the others.
 ///
 /// # Errors
 /// The first failure that concerns the cluster rather than one object.
@@ -107,33 +110,39 @@ pub async fn install(
     let mut report = Installation::default();
     for phase in phases {
         let held = gates.iter().any(|gate| {
-            gate.phase == phase.name && live.get(&gate.workload).is_none_or(|w| readiness(w) != Readiness::Ready)
+            gate.phase == phase.name
+                && live.get(&gate.workload).is_none_or(|w| readiness(w) != Readiness::Ready)
         });
         if held && !phase.objects.is_empty() {
             report.held.push(phase.name);
             continue;
         }
         let pending = pending_kinds(phases, &live);
-        let mut due = Vec::new();
+        let mut steps = Vec::new();
         for object in &phase.objects {
             let key = object.key();
             if pending.contains(&key.kind) {
                 report.deferred.push(key);
-            } else if needs_apply(cluster, object, live.get(&key), inventory, memory).await? {
-                due.push(object);
+                continue;
             }
+            let step = decide(cluster, object, live.get(&key), inventory, memory).await?;
+            steps.push(take(cluster, step));
         }
-        let applies = due.into_iter().map(|object| async move { (object, cluster.apply(object).await) });
-        let mut applies = futures::stream::iter(applies.collect::<Vec<_>>()).buffered(APPLIES_IN_FLIGHT);
-        while let Some((object, outcome)) = applies.next().await {
+        let mut steps = futures::stream::iter(steps).buffered(APPLIES_IN_FLIGHT);
+        while let Some(outcome) = steps.next().await {
             match outcome {
-                Ok(stored) => {
+                None => {}
+                Some((object, Ok((stored, written)))) => {
                     memory.remember(fingerprint(object.value()), &stored);
-                    report.written.push(object.key());
+                    if written {
+                        report.written.push(object.key());
+                    }
                     live.insert(object.key(), stored);
                 }
-                Err(error) if error.failure.is_rejection() => report.rejected.push((object.key(), error)),
-                Err(error) => return Err(error),
+                Some((object, Err(error))) if error.failure.is_rejection() => {
+                    report.rejected.push((object.key(), error));
+                }
+                Some((_, Err(error))) => return Err(error),
             }
         }
     }
@@ -143,27 +152,55 @@ pub async fn install(
     Ok(report)
 }
 
-/// Whether the object must be sent. What is found in shape without being remembered is remembered now.
-async fn needs_apply(
+/// What has to be done about an object.
+enum Step<'a> {
+    /// It is in shape.
+    Nothing,
+    /// It must be sent.
+    Apply(&'a Object),
+    /// Only the server can tell whether sending it would change this live object.
+    Ask(&'a Object, Object),
+}
+
+/// Decides about one object. What is found in shape without being remembered is remembered now.
+async fn decide<'a>(
     cluster: &Cluster,
-    desired: &Object,
+    desired: &'a Object,
     live: Option<&Object>,
     inventory: &Inventory,
     memory: &mut Memory,
-) -> Result<bool, ClusterError> {
+) -> Result<Step<'a>, ClusterError> {
     if desired.is("batch", "Job") {
-        return job_needs_apply(cluster, desired, live, inventory).await;
+        let due = job_needs_apply(cluster, desired, live, inventory).await?;
+        return Ok(if due { Step::Apply(desired) } else { Step::Nothing });
     }
-    let Some(live) = live else { return Ok(true) };
+    let Some(live) = live else { return Ok(Step::Apply(desired)) };
     let digest = fingerprint(desired.value());
     if memory.unchanged(digest, live) {
-        return Ok(false);
+        return Ok(Step::Nothing);
     }
-    let in_shape = is_as_desired(desired, live, FIELD_MANAGER);
-    if in_shape {
+    if is_as_desired(desired, live, FIELD_MANAGER) {
         memory.remember(digest, live);
+        return Ok(Step::Nothing);
     }
-    Ok(!in_shape)
+    let unsure = !memory.knows(live) && owned_fields(live, FIELD_MANAGER).is_some();
+    Ok(if unsure { Step::Ask(desired, live.clone()) } else { Step::Apply(desired) })
+}
+
+/// Takes the step. The answer says whether it was a write.
+async fn take<'a>(
+    cluster: &Cluster,
+    step: Step<'a>,
+) -> Option<(&'a Object, Result<(Object, bool), ClusterError>)> {
+    match step {
+        Step::Nothing => None,
+        Step::Apply(desired) => Some((desired, cluster.apply(desired).await.map(|stored| (stored, true)))),
+        Step::Ask(desired, live) => match cluster.dry_run(desired).await {
+            Ok(would_be) if would_be == live => Some((desired, Ok((live, false)))),
+            Ok(_) => Some((desired, cluster.apply(desired).await.map(|stored| (stored, true)))),
+            Err(error) => Some((desired, Err(error))),
+        },
+    }
 }
 
 /// A Job runs once for each content: it is created when its content has not run yet, and replaced, never updated,
@@ -224,14 +261,19 @@ fn unready(key: &ObjectKey, live: &BTreeMap<ObjectKey, Object>) -> Option<(Objec
 
 /// Kinds that the plan defines and the cluster does not serve yet.
 fn pending_kinds(phases: &[Phase], live: &BTreeMap<ObjectKey, Object>) -> BTreeSet<GroupKind> {
-    let definitions = phases.iter().filter(|phase| phase.name == PhaseName::Definitions).flat_map(|p| &p.objects);
+    let definitions =
+        phases.iter().filter(|phase| phase.name == PhaseName::Definitions).flat_map(|p| &p.objects);
     let pending = definitions.filter(|d| d.kind() == "CustomResourceDefinition").filter(|definition| {
         // A list of metadata says nothing about conditions; what was there before this pass is established.
-        live.get(&definition.key()).is_none_or(|live| live.value()["spec"].is_object() && !is_established(live))
+        live.get(&definition.key())
+            .is_none_or(|live| live.value()["spec"].is_object() && !is_established(live))
     });
     let names = pending.map(|definition| {
         let spec = &definition.value()["spec"];
-        GroupKind::new(spec["group"].as_str().unwrap_or_default(), spec["names"]["kind"].as_str().unwrap_or_default())
+        GroupKind::new(
+            spec["group"].as_str().unwrap_or_default(),
+            spec["names"]["kind"].as_str().unwrap_or_default(),
+        )
     });
     names.collect()
 }

@@ -40,7 +40,9 @@ pub enum InventoryError {
     #[error("the inventory in status.annotations is damaged")]
     Damaged(#[source] serde_json::Error),
     /// Written by a newer operator.
-    #[error("the inventory in status.annotations has format {0}, this operator knows up to {FORMAT}; run a newer operator")]
+    #[error(
+        "the inventory in status.annotations has format {0}, this operator knows up to {FORMAT}; run a newer operator"
+    )]
     TooNew(u32),
 }
 
@@ -74,7 +76,8 @@ impl Inventory {
             let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
             for (namespace, names) in namespaces {
                 for name in names {
-                    let key = ObjectKey { kind: GroupKind::new(group, kind), namespace: namespace.clone(), name };
+                    let key =
+                        ObjectKey { kind: GroupKind::new(group, kind), namespace: namespace.clone(), name };
                     objects.insert(key, api_version.to_owned());
                 }
             }
@@ -129,7 +132,10 @@ mod tests {
             (key("", "ConfigMap", "ks", "a"), "v1".to_owned()),
             (key("", "ConfigMap", "ks", "b"), "v1".to_owned()),
             (key("", "Service", "istio-system", "gateway"), "v1".to_owned()),
-            (key("rbac.authorization.k8s.io", "ClusterRole", "", "r"), "rbac.authorization.k8s.io/v1".to_owned()),
+            (
+                key("rbac.authorization.k8s.io", "ClusterRole", "", "r"),
+                "rbac.authorization.k8s.io/v1".to_owned(),
+            ),
         ];
         let job = JobRecord { content: "c0ffee".into(), finished: true };
         Inventory { objects: objects.into(), jobs: [("ks/migrate".to_owned(), job)].into() }

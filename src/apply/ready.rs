@@ -92,8 +92,9 @@ fn daemon_set(value: &Value) -> Readiness {
         return waiting;
     }
     let status = &value["status"];
-    let [wanted, updated, available] = ["desiredNumberScheduled", "updatedNumberScheduled", "numberAvailable"]
-        .map(|field| count(&status[field]).unwrap_or(0));
+    let [wanted, updated, available] =
+        ["desiredNumberScheduled", "updatedNumberScheduled", "numberAvailable"]
+            .map(|field| count(&status[field]).unwrap_or(0));
     if updated < wanted || available < wanted {
         return Readiness::Waiting(format!("{updated} updated, {available} available of {wanted} pods"));
     }
@@ -148,7 +149,12 @@ mod tests {
             json!({"observedGeneration": observed, "replicas": replicas, "updatedReplicas": updated,
                    "availableReplicas": replicas, "conditions": available})
         };
-        check("Deployment", json!({"replicas": 2}), status(1, 2, 2), waiting("not yet seen by its controller"));
+        check(
+            "Deployment",
+            json!({"replicas": 2}),
+            status(1, 2, 2),
+            waiting("not yet seen by its controller"),
+        );
         check("Deployment", json!({"replicas": 2}), status(2, 1, 3), waiting("1 of 2 replicas updated"));
         check("Deployment", json!({"replicas": 2}), status(2, 2, 3), waiting("1 old replicas remain"));
         check("Deployment", json!({"replicas": 2}), status(2, 2, 2), Readiness::Ready);
@@ -156,7 +162,8 @@ mod tests {
 
     #[test]
     fn a_deployment_past_its_progress_deadline_has_failed() {
-        let conditions = json!([{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]);
+        let conditions =
+            json!([{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]);
         let status = json!({"observedGeneration": 2, "conditions": conditions});
         check("Deployment", json!({}), status, Readiness::Failed("progress deadline exceeded".into()));
     }

@@ -34,7 +34,8 @@ pub fn has_writer(live: &Object, manager: &str) -> bool {
 }
 
 /// Whether what `manager` owns of the live object is exactly the desired one. `false` may also mean that the server
-/// writes a value in another form (`1000m` as `1`); applying then changes nothing.
+/// has filled in a default inside a value that is owned as a whole, or writes it in another form (`1000m` as `1`); then
+/// only the server can tell.
 pub fn is_as_desired(desired: &Object, live: &Object, manager: &str) -> bool {
     let Some(fields) = owned_fields(live, manager) else { return false };
     let mut wanted = desired.value().clone();
@@ -123,7 +124,8 @@ mod tests {
     }
 
     fn desired(spec: Value) -> Object {
-        Object::try_from(json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "x"}, "spec": spec})).unwrap()
+        Object::try_from(json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "x"}, "spec": spec}))
+            .unwrap()
     }
 
     #[test]
@@ -149,8 +151,11 @@ mod tests {
     fn items_of_lists_are_told_apart_by_their_keys() {
         let fields = json!({"f:spec": {"f:c": {"k:{\"name\":\"x\"}": {".": {}, "f:name": {}, "f:image": {}}},
                                        "f:s": {"v:\"q\"": {}}}});
-        let live = live(json!({"c": [{"name": "injected"}, {"name": "x", "image": "i", "pull": "Always"}],
-                               "s": ["p", "q"]}), fields);
+        let live = live(
+            json!({"c": [{"name": "injected"}, {"name": "x", "image": "i", "pull": "Always"}],
+                               "s": ["p", "q"]}),
+            fields,
+        );
         let want = |image: &str| desired(json!({"c": [{"name": "x", "image": image}], "s": ["q"]}));
         assert!(is_as_desired(&want("i"), &live, "m"));
         assert!(!is_as_desired(&want("j"), &live, "m"));

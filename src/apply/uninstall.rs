@@ -8,8 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::anchor::{Anchor, CREATED_FOR};
 use super::inventory::Inventory;
+use super::shape::has_writer;
 use crate::manifest::{GroupKind, Object, ObjectKey};
-use crate::target::cluster::{Cluster, ClusterError, Detail, Failure, Propagation};
+use crate::target::cluster::{Cluster, ClusterError, Detail, FIELD_MANAGER, Failure, Propagation};
+
+/// Field manager of the Go operator, whose installations are taken over.
+const PREDECESSOR: &str = "manifestival";
 
 /// How far an uninstall has come.
 #[derive(Debug, Default)]
@@ -97,8 +101,11 @@ impl Uninstall<'_> {
             // Most objects go at once; what does not is waited for in a later pass.
             let left = self.find(&members, inventory).await?;
             removal.remaining = left.into_keys().collect();
-            if stage == Stage::Namespaced && self.anchor_is_there().await? {
-                removal.remaining.push(self.anchor_key().expect("it is there"));
+            if let Some(anchor) = self.anchor
+                && stage == Stage::Namespaced
+                && self.anchor_is_there().await?
+            {
+                removal.remaining.push(anchor.key());
             }
         }
         Ok(removal)
@@ -138,7 +145,11 @@ impl Uninstall<'_> {
                 let live = match listed.get(key) {
                     Some(live) => Some(live.clone()),
                     // Somebody may have taken our label off.
-                    None => self.cluster.get(&resource, &key.namespace, &key.name).await?.filter(|o| self.is_ours(o)),
+                    None => self
+                        .cluster
+                        .get(&resource, &key.namespace, &key.name)
+                        .await?
+                        .filter(|o| self.is_ours(o)),
                 };
                 if let Some(live) = live {
                     found.insert(key.clone(), live);
@@ -149,12 +160,12 @@ impl Uninstall<'_> {
         Ok(found)
     }
 
-    /// An object under a member's name that we never wrote is somebody else's.
+    /// An object under a member's name that neither we nor the operator before us ever wrote is somebody else's.
     fn is_ours(&self, live: &Object) -> bool {
-        let owner = self.anchor.map_or(self.owner_uid, |anchor| anchor.uid.as_str());
+        let owner = self.anchor.map_or(self.owner_uid, Anchor::uid);
         let owners = live.value()["metadata"]["ownerReferences"].as_array();
         owners.into_iter().flatten().any(|o| o["uid"] == owner)
-            || super::shape::has_writer(live, crate::target::cluster::FIELD_MANAGER)
+            || [FIELD_MANAGER, PREDECESSOR].iter().any(|manager| has_writer(live, manager))
     }
 
     async fn delete(
@@ -168,15 +179,19 @@ impl Uninstall<'_> {
         let going = metadata["deletionTimestamp"].is_string();
         if going {
             removal.remaining.push(key.clone());
-            let holders: Vec<_> = metadata["finalizers"].as_array().into_iter().flatten().filter_map(|f| f.as_str()).collect();
-            let foreign: Vec<_> = holders.into_iter().filter(|f| !matches!(*f, "foregroundDeletion" | "orphan")).collect();
+            let holders: Vec<_> =
+                metadata["finalizers"].as_array().into_iter().flatten().filter_map(|f| f.as_str()).collect();
+            let foreign: Vec<_> =
+                holders.into_iter().filter(|f| !matches!(*f, "foregroundDeletion" | "orphan")).collect();
             if !foreign.is_empty() {
                 removal.blocked.push(format!("{key} is held by finalizer {}", foreign.join(", ")));
             }
             return Ok(());
         }
-        let through_anchor = self.anchor.is_some_and(|anchor| anchor.namespace == key.namespace)
-            && live.value()["metadata"]["ownerReferences"].as_array().is_some_and(|owners| !owners.is_empty());
+        let through_anchor = self.anchor.is_some_and(|anchor| anchor.key().namespace == key.namespace)
+            && live.value()["metadata"]["ownerReferences"]
+                .as_array()
+                .is_some_and(|owners| !owners.is_empty());
         if through_anchor {
             removal.remaining.push(key.clone());
             return Ok(());
@@ -193,18 +208,11 @@ impl Uninstall<'_> {
         Ok(())
     }
 
-    fn anchor_key(&self) -> Option<ObjectKey> {
-        self.anchor.map(|anchor| ObjectKey {
-            kind: GroupKind::new("", "ConfigMap"),
-            namespace: anchor.namespace.clone(),
-            name: anchor.name.clone(),
-        })
-    }
-
     async fn delete_anchor(&self, removal: &mut Removal) -> Result<(), ClusterError> {
-        let (Some(anchor), Some(key)) = (self.anchor, self.anchor_key()) else { return Ok(()) };
+        let Some(anchor) = self.anchor else { return Ok(()) };
+        let key = anchor.key();
         let resource = self.cluster.resource("v1", "ConfigMap").await?;
-        self.cluster.delete(&resource, &key, &anchor.uid, Propagation::Foreground).await?;
+        self.cluster.delete(&resource, &key, anchor.uid(), Propagation::Foreground).await?;
         if self.anchor_is_there().await? {
             removal.remaining.push(key);
         }
@@ -214,8 +222,9 @@ impl Uninstall<'_> {
     async fn anchor_is_there(&self) -> Result<bool, ClusterError> {
         let Some(anchor) = self.anchor else { return Ok(false) };
         let resource = self.cluster.resource("v1", "ConfigMap").await?;
-        let found = self.cluster.get(&resource, &anchor.namespace, &anchor.name).await?;
-        Ok(found.is_some_and(|found| found.uid() == anchor.uid))
+        let key = anchor.key();
+        let found = self.cluster.get(&resource, &key.namespace, &key.name).await?;
+        Ok(found.is_some_and(|found| found.uid() == anchor.uid()))
     }
 
     /// Deletes a namespace that we created and that holds nothing foreign; from any other our metadata is withdrawn.
@@ -239,7 +248,8 @@ impl Uninstall<'_> {
                 return Ok(());
             }
         } else {
-            let bare = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key.name}});
+            let bare =
+                serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key.name}});
             let bare = Object::try_from(bare).expect("a complete object");
             self.cluster.apply(&bare).await?;
         }
@@ -248,7 +258,11 @@ impl Uninstall<'_> {
     }
 
     /// The first object in the namespace that is neither ours nor made by Kubernetes for every namespace.
-    async fn foreign_in(&self, namespace: &str, inventory: &Inventory) -> Result<Option<ObjectKey>, ClusterError> {
+    async fn foreign_in(
+        &self,
+        namespace: &str,
+        inventory: &Inventory,
+    ) -> Result<Option<ObjectKey>, ClusterError> {
         for resource in self.cluster.namespaced_resources().await? {
             for object in self.cluster.list_in(&resource, namespace).await? {
                 let key = object.key();
@@ -267,7 +281,9 @@ fn is_incidental(key: &ObjectKey) -> bool {
         ("", "ConfigMap") => key.name == "kube-root-ca.crt",
         ("", "ServiceAccount") => key.name == "default",
         ("", "Event" | "Endpoints") => true,
-        ("events.k8s.io", "Event") | ("coordination.k8s.io", "Lease") | ("discovery.k8s.io", "EndpointSlice") => true,
+        ("events.k8s.io", "Event")
+        | ("coordination.k8s.io", "Lease")
+        | ("discovery.k8s.io", "EndpointSlice") => true,
         _ => false,
     }
 }

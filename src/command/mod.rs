@@ -1,6 +1,8 @@
 //! The subcommands. They write to what they are given and return errors; printing is for `main`.
 
 mod bundles;
+mod diff;
+mod images;
 mod plan;
 
 use std::io::{self, Write};
@@ -26,6 +28,9 @@ pub enum CommandError {
     /// There is no such subcommand yet.
     #[error("not yet")]
     NotYet,
+    /// The data root is empty.
+    #[error("there are no releases in the data root")]
+    NoBundles,
     /// The output went nowhere.
     #[error("cannot write the output")]
     Output(#[source] io::Error),
@@ -100,10 +105,10 @@ pub async fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> 
         Command::Plan(args) => plan::run(&args, out, err).await,
         Command::Crds => print_yaml(out, &crd::definitions()),
         Command::Bundles(BundlesCommand::List { data_path }) => bundles::list(&catalog(data_path), out).await,
+        Command::Images { file, data_path } => plan::images(&file, data_path, out).await,
         Command::Run(args) => run::run(args).await.map_err(CommandError::Run),
         Command::Rbac { .. }
         | Command::Status
-        | Command::Images { .. }
         | Command::Bundles(BundlesCommand::Fetch | BundlesCommand::Verify) => Err(CommandError::NotYet),
     }
 }

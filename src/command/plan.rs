@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+use std::path::Path;
 
+use super::diff::{self, Diff, diff};
 use super::{CommandError, catalog, print_yaml};
 use crate::api::Component;
 use crate::args::{Output, PlanArgs, UNKNOWN_UID};
-use crate::manifest::{Object, parse, version};
+use crate::manifest::{Catalog, Object, parse, version};
 use crate::plan::{
     Facts, MINIMUM_KUBERNETES, Owner, Plan, apply_set_id, check_kubernetes, plan, target_namespace,
 };
@@ -17,40 +19,60 @@ pub(super) async fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), CommandError> {
-    let mut component = read(args)?;
-    if let Some(uid) = &args.uid {
-        component.meta.uid = Some(uid.clone());
-    }
-    component.meta.uid.get_or_insert_with(|| UNKNOWN_UID.into());
     let minimum = args.kubernetes_min_version.as_deref().filter(|minimum| !minimum.is_empty());
     if let Some(found) = &args.kubernetes_version {
         check_kubernetes(found, minimum.unwrap_or(MINIMUM_KUBERNETES)).map_err(CommandError::Kubernetes)?;
     }
     let catalog = catalog(args.data_path.clone());
-    let target = catalog.target_version(&component).await.map_err(CommandError::Manifest)?;
-    version::check_migration(component.kind, &target, component.status.version.as_deref())
-        .map_err(CommandError::Version)?;
-    let release = catalog.release(&component).await.map_err(CommandError::Manifest)?;
-    let facts = facts(&component, &args.anchor_uid, minimum);
-    let plan = plan(&component, &release, &facts).map_err(|cause| CommandError::Plan {
-        kind: component.kind.kind(),
-        name: format!("{}/{}", component.namespace(), component.name()),
-        cause: Box::new(cause),
-    })?;
+    let planned = async |file: &Path| {
+        let component = read(file, args.uid.as_deref())?;
+        prepare(&catalog, &component, &facts(&component, &args.anchor_uid, minimum)).await
+    };
+    let plan = planned(&args.file).await?;
     for name in &plan.unknown_names {
         writeln!(err, "warning: without effect: {name}").map_err(CommandError::Output)?;
     }
-    print(&plan, args.output, out)
+    match &args.diff {
+        Some(old) => print_diff(&diff(&planned(old).await?, &plan), args.output, out),
+        None => print(&plan, args.output, out),
+    }
 }
 
-fn read(args: &PlanArgs) -> Result<Component, CommandError> {
-    let file = args.file.display().to_string();
+/// Prints the images that the resource would run, one a line.
+pub(super) async fn images(
+    file: &Path,
+    data_path: Option<String>,
+    out: &mut dyn Write,
+) -> Result<(), CommandError> {
+    let component = read(file, None)?;
+    let plan = prepare(&catalog(data_path), &component, &facts(&component, UNKNOWN_UID, None)).await?;
+    for image in super::images::images(plan.objects()) {
+        writeln!(out, "{image}").map_err(CommandError::Output)?;
+    }
+    Ok(())
+}
+
+/// Loads the release and plans it.
+async fn prepare(catalog: &Catalog, component: &Component, facts: &Facts) -> Result<Plan, CommandError> {
+    let target = catalog.target_version(component).await.map_err(CommandError::Manifest)?;
+    version::check_migration(component.kind, &target, component.status.version.as_deref())
+        .map_err(CommandError::Version)?;
+    let release = catalog.release(component).await.map_err(CommandError::Manifest)?;
+    plan(component, &release, facts).map_err(|cause| CommandError::Plan {
+        kind: component.kind.kind(),
+        name: format!("{}/{}", component.namespace(), component.name()),
+        cause: Box::new(cause),
+    })
+}
+
+fn read(path: &Path, uid: Option<&str>) -> Result<Component, CommandError> {
+    let file = path.display().to_string();
     let bytes = match file.as_str() {
         "-" => {
             let mut bytes = Vec::new();
             io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
         }
-        _ => std::fs::read(&args.file),
+        _ => std::fs::read(path),
     };
     let bytes = bytes.map_err(|cause| CommandError::Unreadable { file: file.clone(), cause })?;
     let documents = parse::parse_documents(&bytes)
@@ -58,7 +80,11 @@ fn read(args: &PlanArgs) -> Result<Component, CommandError> {
     let [document] = documents.as_slice() else {
         return Err(CommandError::NotOne { file, count: documents.len() });
     };
-    let component = Component::from_value(document).map_err(CommandError::Component)?;
+    let mut component = Component::from_value(document).map_err(CommandError::Component)?;
+    if let Some(uid) = uid {
+        component.meta.uid = Some(uid.into());
+    }
+    component.meta.uid.get_or_insert_with(|| UNKNOWN_UID.into());
     for (field, value) in [("name", component.name()), ("namespace", component.namespace())] {
         if value.is_empty() {
             return Err(CommandError::Anonymous { kind: component.kind.kind(), field });
@@ -91,6 +117,16 @@ fn print(plan: &Plan, output: Output, out: &mut dyn Write) -> Result<(), Command
         }
         Output::Yaml => print_yaml(out, plan.objects().map(Object::value)),
         Output::Summary => summary(plan, out).map_err(CommandError::Output),
+    }
+}
+
+fn print_diff(diff: &Diff, output: Output, out: &mut dyn Write) -> Result<(), CommandError> {
+    match output {
+        Output::Json => {
+            serde_json::to_writer(&mut *out, diff).map_err(|error| CommandError::Output(error.into()))?;
+            writeln!(out).map_err(CommandError::Output)
+        }
+        Output::Yaml | Output::Summary => diff::print(diff, out).map_err(CommandError::Output),
     }
 }
 

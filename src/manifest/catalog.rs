@@ -17,6 +17,10 @@ use crate::source::{Source, SourceError};
 /// Label with the release an object belongs to.
 const VERSION_LABEL: &str = "app.kubernetes.io/version";
 
+/// The packages of a data root.
+const PACKAGES: [&str; 5] =
+    ["knative-serving", "knative-eventing", "ingress", "eventing-source", "security-guard"];
+
 /// Version of the security guard for each minor version of Serving.
 const GUARDS: [(&str, &str); 4] = [("1.20", "0.6"), ("1.21", "0.6"), ("1.22", "0.6"), ("1.23", "0.6")];
 
@@ -117,16 +121,26 @@ impl Catalog {
     /// [`ManifestError::NoReleases`].
     pub async fn releases(&self, kind: ComponentKind) -> Result<Vec<String>, ManifestError> {
         let directory = self.path(&[kind.release_dir()]);
-        let entries = match self.source.list(&directory).await {
-            Ok(entries) => entries,
-            Err(cause) => return Err(ManifestError::NoReleases { directory, cause: Some(cause) }),
-        };
-        let names: Vec<_> =
-            entries.into_iter().filter(|entry| entry.is_dir).map(|entry| entry.name).collect();
-        if names.is_empty() {
-            return Err(ManifestError::NoReleases { directory, cause: None });
+        match self.directories(&directory).await {
+            Ok(names) if names.is_empty() => Err(ManifestError::NoReleases { directory, cause: None }),
+            Ok(names) => Ok(version::newest_first(names)),
+            Err(cause) => Err(ManifestError::NoReleases { directory, cause: Some(cause) }),
         }
-        Ok(version::newest_first(names))
+    }
+
+    /// What the data root holds: `(ingress, 1.23, [istio, kourier])`, `(knative-serving, 1.23.0, [])`..., by package,
+    /// newest version first, with the alternatives that a version has. Packages without versions are left out.
+    pub async fn contents(&self) -> Vec<(&'static str, String, Vec<String>)> {
+        let mut found = Vec::new();
+        for package in PACKAGES {
+            let versions = self.directories(&self.path(&[package])).await.unwrap_or_default();
+            for version in version::newest_first(versions) {
+                let alternatives =
+                    self.directories(&self.path(&[package, &version])).await.unwrap_or_default();
+                found.push((package, version, alternatives));
+            }
+        }
+        found
     }
 
     /// The release that the resource asks for; whether it exists and may be installed is another question
@@ -297,6 +311,12 @@ impl Catalog {
             files.push(self.source.read(&format!("{location}/{name}")).await.map_err(unreadable)?);
         }
         Ok(files)
+    }
+
+    /// Names of the sub-directories.
+    async fn directories(&self, directory: &str) -> Result<Vec<String>, SourceError> {
+        let entries = self.source.list(directory).await?;
+        Ok(entries.into_iter().filter(|entry| entry.is_dir).map(|entry| entry.name).collect())
     }
 
     fn path(&self, parts: &[&str]) -> String {

@@ -7,6 +7,7 @@ mod apply_set;
 mod kubernetes;
 mod order;
 mod owner;
+mod reads;
 mod scope;
 mod unknown;
 
@@ -23,6 +24,7 @@ pub use anchor::{anchor_name, label_value};
 pub use apply_set::{ID_LABEL, PART_OF_LABEL, apply_set_id};
 pub use kubernetes::{MINIMUM_KUBERNETES, UnsupportedKubernetes, check_kubernetes};
 pub use owner::{TARGET_NAMESPACE, target_namespace};
+pub use reads::pingsource_adapter;
 pub use scope::Scopes;
 
 /// What is known about the target cluster and the owner of the objects.
@@ -75,7 +77,8 @@ pub struct Plan {
 pub struct Phase {
     /// Which phase it is.
     pub name: PhaseName,
-    /// In the order of the manifest.
+    /// In the order of the manifest. Some have a `status`, as typed clients send it; whoever compares with live objects
+    /// leaves that out, as the API server does in an apply.
     pub objects: Vec<Object>,
 }
 

@@ -1,3 +1,5 @@
+//! Whole plans.
+
 #![expect(clippy::needless_pass_by_value, reason = "JSON literals read better without a borrow")]
 
 use std::sync::Arc;

@@ -31,7 +31,9 @@ impl Connector for TlsConnector {
         }
         if let Some(proxy) = &endpoint.proxy_url {
             // The URL may hold a password, so the parser's text is all that is said about it.
-            let proxy = proxy.parse().map_err(|error: http::uri::InvalidUri| failed(format!("proxy-url: {error}")))?;
+            let proxy = proxy
+                .parse()
+                .map_err(|error: http::uri::InvalidUri| failed(format!("proxy-url: {error}")))?;
             config.proxy_url = Some(proxy);
         }
         transport(&config).map_err(|error| failed(error.to_string()))
@@ -57,7 +59,8 @@ where
     B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let mapped = service.map_err(Into::into).map_response(|response: http::Response<B>| response.map(answer_body));
+    let mapped =
+        service.map_err(Into::into).map_response(|response: http::Response<B>| response.map(answer_body));
     Transport::new(mapped)
 }
 

@@ -82,7 +82,11 @@ fn spawn(request: &ExecRequest) -> Result<Child, String> {
     }
     command.envs(&request.env).env("KUBERNETES_EXEC_INFO", exec_info(request).to_string());
     command.spawn().map_err(|error| {
-        let hint = if request.install_hint.is_empty() { String::new() } else { format!("; {}", request.install_hint) };
+        let hint = if request.install_hint.is_empty() {
+            String::new()
+        } else {
+            format!("; {}", request.install_hint)
+        };
         match error.kind() {
             std::io::ErrorKind::NotFound => format!("executable {} not found{hint}", request.command),
             _ => format!("executable {} cannot be run: {error}{hint}", request.command),
@@ -152,11 +156,14 @@ fn credential(answer: &[u8], api_version: &str) -> Result<ExecCredential, String
         expiration_timestamp: Option<Timestamp>,
     }
     // The parser's text may quote the answer, which may hold a token: say where, not what.
-    let answer: Answer = serde_json::from_slice(answer)
-        .map_err(|error| format!("decoding stdout: not an ExecCredential at line {} column {}", error.line(), error.column()))?;
+    let answer: Answer = serde_json::from_slice(answer).map_err(|error| {
+        format!("decoding stdout: not an ExecCredential at line {} column {}", error.line(), error.column())
+    })?;
     if answer.api_version != api_version {
         let returned = &answer.api_version;
-        return Err(format!("exec plugin is configured to use API version {api_version}, plugin returned version {returned}"));
+        return Err(format!(
+            "exec plugin is configured to use API version {api_version}, plugin returned version {returned}"
+        ));
     }
     let status = answer.status.ok_or("exec plugin didn't return a status field")?;
     if status.token.is_empty() {
@@ -179,8 +186,13 @@ fn redacted(complaint: &[u8]) -> String {
 /// Long unbroken runs of letters and digits, and everything that announces itself.
 fn looks_secret(word: &str) -> bool {
     let lower = word.to_lowercase();
-    let announced = ["token=", "password=", "secret=", "authorization:", "bearer"].iter().any(|mark| lower.contains(mark));
-    let longest = word.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))).map(str::len).max();
+    let announced = ["token=", "password=", "secret=", "authorization:", "bearer"]
+        .iter()
+        .any(|mark| lower.contains(mark));
+    let longest = word
+        .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')))
+        .map(str::len)
+        .max();
     announced || longest.is_some_and(|longest| longest >= 40 && !word.contains('/'))
 }
 

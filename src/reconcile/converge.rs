@@ -8,14 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::error::StepError;
 use super::record::BoundTarget;
 use super::session::Session;
-use super::{ADOPT, Next, Reconciler, TARGET_NAMESPACE};
+use super::{ADOPT, Next, Reconciler};
+use crate::api::message;
 use crate::api::{ClusterProfileRef, Component, ComponentKind, ConditionStatus, ConditionType, Reason};
-use crate::apply::anchor::{self, Anchor, Identity, NamespaceMetadata};
+use crate::apply::anchor::{self, Claim, Identity, NamespaceMetadata};
 use crate::apply::install::{Gate, Installation, Memory, install, prune};
 use crate::apply::observe::{Observed, observe};
 use crate::index::Peer;
 use crate::manifest::{GroupKind, ObjectKey, Release, version};
-use crate::plan::{self, Facts, Owner, PhaseName, Plan};
+use crate::plan::{self, Facts, Owner, PhaseName, Plan, PlanError};
 use crate::target::cluster::Failure;
 use crate::target::resolve::Target;
 
@@ -23,7 +24,11 @@ use crate::target::resolve::Target;
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
 
 impl Reconciler {
-    pub(super) async fn converge(&self, session: &mut Session<'_>, peers: &[Peer]) -> Result<Next, StepError> {
+    pub(super) async fn converge(
+        &self,
+        session: &mut Session<'_>,
+        peers: &[Peer],
+    ) -> Result<Next, StepError> {
         let component = Self::component(session)?;
         let Some(release) = self.release(session, &component).await? else {
             return Ok(Next::After(self.intervals.drift));
@@ -40,13 +45,22 @@ impl Reconciler {
     }
 
     /// The release that is asked for; `None` when it must not be migrated to.
-    async fn release(&self, session: &mut Session<'_>, component: &Component) -> Result<Option<Release>, StepError> {
+    async fn release(
+        &self,
+        session: &mut Session<'_>,
+        component: &Component,
+    ) -> Result<Option<Release>, StepError> {
         let now = self.clock.now();
         let wanted = self.catalog.target_version(component).await?;
         let installed = session.status.version.clone();
         if let Err(error) = version::check_migration(component.kind, &wanted, installed.as_deref()) {
-            let text = format!("Version migration is not eligible with message: {error}");
-            session.conditions().mark_false(ConditionType::VersionMigrationEligible, Reason::Error, &text, now);
+            let text = message::not_eligible(&error);
+            session.conditions().mark_false(
+                ConditionType::VersionMigrationEligible,
+                Reason::Error,
+                &text,
+                now,
+            );
             return Ok(None);
         }
         session.conditions().mark_true(ConditionType::VersionMigrationEligible, now);
@@ -54,7 +68,7 @@ impl Reconciler {
     }
 
     /// The target, resolved and not in use by an older custom resource; `None` when it must not be touched.
-    async fn target(
+    pub(super) async fn target(
         &self,
         session: &mut Session<'_>,
         component: &Component,
@@ -70,7 +84,10 @@ impl Reconciler {
             && bound.profile.as_ref() != asked
         {
             let name = |profile: Option<&ClusterProfileRef>| {
-                profile.map_or_else(|| "the local cluster".into(), |p| format!("ClusterProfile {}/{}", p.namespace, p.name))
+                profile.map_or_else(
+                    || "the local cluster".into(),
+                    |p| format!("ClusterProfile {}/{}", p.namespace, p.name),
+                )
             };
             let text = format!(
                 "installed on {}, which cannot be changed to {}; delete this resource and create another",
@@ -84,10 +101,12 @@ impl Reconciler {
         let senior = peers.iter().find(|peer| {
             let same = peer.key.kind == session.key.kind;
             let bound = peer.record.as_ref().and_then(|record| record.target.as_ref());
-            same && bound.is_some_and(|bound| bound.cluster == target.uid) && peer.is_senior_to(created, session.object.uid())
+            same && bound.is_some_and(|bound| bound.cluster == target.uid)
+                && peer.is_senior_to(created, session.object.uid())
         });
         if let Some(senior) = senior {
-            let text = format!("{} already installs into this cluster; only the oldest of a kind does", senior.key);
+            let text =
+                format!("{} already installs into this cluster; only the oldest of a kind does", senior.key);
             return refuse(session, Reason::TargetClusterInUse, &text);
         }
         session.conditions().mark_true(ConditionType::TargetClusterResolved, now);
@@ -96,7 +115,7 @@ impl Reconciler {
 
     /// Makes the plan, and records target and inventory before anything is written to the target. Returns the plan
     /// with the owner's UID.
-    async fn plan_and_record(
+    pub(super) async fn plan_and_record(
         &self,
         session: &mut Session<'_>,
         component: &Component,
@@ -104,37 +123,58 @@ impl Reconciler {
         target: &Target,
         peers: &[Peer],
     ) -> Result<(Plan, String), StepError> {
-        let remote = component.spec.common.cluster_profile_ref.is_some();
-        let namespace = self.namespace(session, remote);
+        let remote = component.is_remote();
+        let namespace = namespace(session, component);
         let me = self.identity(session).await?;
         let lives = |uid: &str| peers.iter().any(|peer| peer.uid == uid);
         let adopt = session.annotation(ADOPT).map(str::to_owned);
+        let claim = Claim {
+            cluster: &target.cluster,
+            namespace: &namespace,
+            me: &me,
+            lives: &lives,
+            adopt: adopt.as_deref(),
+        };
         let found = match remote {
-            true => anchor::find_anchor(&target.cluster, &namespace, &me, lives, adopt.as_deref()).await?,
+            true => claim.find().await?,
             false => None,
         };
-        let planned_uid = match (&found, remote) {
-            (Some(anchor), _) => anchor.uid.clone(),
+        let planned_uid: String = match (&found, remote) {
+            (Some(anchor), _) => anchor.uid().into(),
             (None, true) => NO_UID.into(),
             (None, false) => session.object.uid().into(),
         };
-        let mut facts = self.facts(session, release, target, &namespace, remote).await?;
-        facts.owner = Some(owner(session, remote, planned_uid.clone()));
-        let plan = plan::plan(component, release, &facts)?;
+        let mut facts = self.facts(session, component, release, target, &namespace).await?;
+        facts.owner = Some(owner(component, planned_uid.clone()));
+        let plan = desired(component, release, &facts)?;
+        self.note_overrides(session, &plan);
         self.record(session, component, target, &namespace, &plan).await?;
         if !remote {
+            let id = apply_set(session, &namespace, remote);
+            let parent = anchor::parent_metadata(&id, &namespace, &session.record.inventory);
+            session.merge_metadata(&parent).await.map_err(StepError::Hub)?;
             return Ok((plan, planned_uid));
         }
         let metadata = namespace_metadata(component);
         anchor::ensure_namespace(&target.cluster, &namespace, &me, &metadata).await?;
-        let inventory = &session.record.inventory;
-        let Anchor { uid, .. } =
-            anchor::ensure_anchor(&target.cluster, &namespace, &me, inventory, lives, adopt.as_deref()).await?;
+        let anchor = claim.ensure(found, &session.record.inventory).await?;
+        let uid = anchor.uid().to_owned();
         if uid == planned_uid {
             return Ok((plan, uid));
         }
-        facts.owner = Some(owner(session, remote, uid.clone()));
-        Ok((plan::plan(component, release, &facts)?, uid))
+        facts.owner = Some(owner(component, uid.clone()));
+        Ok((desired(component, release, &facts)?, uid))
+    }
+
+    /// Says which overrides are without effect (W42).
+    fn note_overrides(&self, session: &mut Session<'_>, plan: &Plan) {
+        let now = self.clock.now();
+        if plan.unknown_names.is_empty() {
+            session.conditions().clear(ConditionType::OverridesApplied);
+            return;
+        }
+        let text = message::without_effect(&plan.unknown_names);
+        session.conditions().mark_false(ConditionType::OverridesApplied, Reason::UnknownNames, &text, now);
     }
 
     /// Writes target and inventory ahead, if they say anything new.
@@ -168,7 +208,8 @@ impl Reconciler {
     ) -> Result<(Next, Memory), StepError> {
         let selector = self.selector(session);
         let kinds = session.record.inventory.kinds();
-        let observed = observe(&target.cluster, &kinds, &selector, &memory).await.map_err(StepError::Target)?;
+        let observed =
+            observe(&target.cluster, &kinds, &selector, &memory).await.map_err(StepError::Target)?;
         let gates = gates(component.kind, session, plan);
         let inventory = &mut session.record.inventory;
         let report = install(&target.cluster, &plan.phases, &gates, &observed, inventory, &mut memory)
@@ -181,7 +222,10 @@ impl Reconciler {
         if !self.judge(session, &report) {
             // What was just written changes soon; what waits for others is looked at at the usual pace.
             let soon = !report.deferred.is_empty();
-            return Ok((Next::After(if soon { self.intervals.removal_poll } else { self.intervals.poll }), memory));
+            return Ok((
+                Next::After(if soon { self.intervals.removal_poll } else { self.intervals.poll }),
+                memory,
+            ));
         }
         let next = self.prune(session, plan, target, &observed).await?;
         Ok((next, memory))
@@ -198,9 +242,13 @@ impl Reconciler {
             session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
         }
         if !report.unready.is_empty() {
-            let names: Vec<_> = report.unready.iter().map(|(key, _)| key.name.as_str()).collect();
-            let text = format!("Waiting on deployments: {}", names.join(", "));
-            session.conditions().mark_false(ConditionType::DeploymentsAvailable, Reason::NotReady, &text, now);
+            let text = message::waiting_on(report.unready.iter().map(|(key, _)| key.name.as_str()));
+            session.conditions().mark_false(
+                ConditionType::DeploymentsAvailable,
+                Reason::NotReady,
+                &text,
+                now,
+            );
         } else if report.held.is_empty() && report.deferred.is_empty() {
             session.conditions().mark_true(ConditionType::DeploymentsAvailable, now);
         }
@@ -228,8 +276,10 @@ impl Reconciler {
         let left = prune(&target.cluster, &obsolete, observed).await.map_err(StepError::Target)?;
         let still: BTreeSet<&ObjectKey> = left.iter().map(|(key, _)| key).collect();
         session.record.inventory.objects.retain(|key, _| wanted.contains_key(key) || still.contains(key));
-        let refused: Vec<_> =
-            left.iter().filter_map(|(key, error)| Some(format!("{key}: {}", error.as_ref()?.failure))).collect();
+        let refused: Vec<_> = left
+            .iter()
+            .filter_map(|(key, error)| Some(format!("{key}: {}", error.as_ref()?.failure)))
+            .collect();
         if !refused.is_empty() {
             let text = format!("failed to delete obsolete resources: {}", refused.join("; "));
             let reason = Reason::PruneFailed;
@@ -243,15 +293,6 @@ impl Reconciler {
         }
         let rest = if left.is_empty() { self.intervals.drift } else { self.intervals.removal_poll };
         Ok(Next::After(rest))
-    }
-
-    /// Where namespaced objects go: fixed by the first install.
-    fn namespace(&self, session: &Session<'_>, remote: bool) -> String {
-        if let Some(bound) = &session.record.target {
-            return bound.namespace.clone();
-        }
-        let wished = session.annotation(TARGET_NAMESPACE).filter(|ns| remote && !ns.is_empty());
-        wished.unwrap_or(&session.key.namespace).to_owned()
     }
 
     pub(super) async fn identity(&self, session: &Session<'_>) -> Result<Identity, StepError> {
@@ -275,12 +316,17 @@ impl Reconciler {
     async fn facts(
         &self,
         session: &Session<'_>,
+        component: &Component,
         release: &Release,
         target: &Target,
         namespace: &str,
-        remote: bool,
     ) -> Result<Facts, StepError> {
-        let kinds: BTreeSet<(&str, &str)> = release.parts.iter().flat_map(|part| part.objects.iter()).map(|o| (o.api_version(), o.kind())).collect();
+        let kinds: BTreeSet<(&str, &str)> = release
+            .parts
+            .iter()
+            .flat_map(|part| part.objects.iter())
+            .map(|o| (o.api_version(), o.kind()))
+            .collect();
         for (api_version, kind) in kinds {
             match target.cluster.resource(api_version, kind).await {
                 Ok(_) => {}
@@ -288,22 +334,21 @@ impl Reconciler {
                 Err(error) => return Err(StepError::Target(error)),
             }
         }
-        let pingsource_adapter = match session.key.kind {
-            ComponentKind::Serving => None,
-            ComponentKind::Eventing => {
-                let resource = target.cluster.resource("apps/v1", "Deployment").await.map_err(StepError::Target)?;
-                let found = target.cluster.get(&resource, namespace, "pingsource-mt-adapter").await;
-                found.map_err(StepError::Target)?
+        let pingsource_adapter = match plan::pingsource_adapter(component, release) {
+            None => None,
+            Some(name) => {
+                let resource =
+                    target.cluster.resource("apps/v1", "Deployment").await.map_err(StepError::Target)?;
+                target.cluster.get(&resource, namespace, name).await.map_err(StepError::Target)?
             }
         };
         Ok(Facts {
             owner: None,
             namespace: namespace.into(),
-            apply_set: Some(apply_set(session, namespace, remote)),
+            apply_set: Some(apply_set(session, namespace, component.is_remote())),
             namespaced: target.cluster.mapping().scopes(),
             kubernetes_min_version: self.kubernetes_min_version.clone(),
             pingsource_adapter,
-            ..Facts::default()
         })
     }
 }
@@ -312,7 +357,11 @@ impl Reconciler {
 fn apply_set(session: &Session<'_>, namespace: &str, remote: bool) -> String {
     let key = &session.key;
     match remote {
-        true => plan::apply_set_id(&GroupKind::new("", "ConfigMap"), namespace, &plan::anchor_name(key.kind, &key.name)),
+        true => plan::apply_set_id(
+            &GroupKind::new("", "ConfigMap"),
+            namespace,
+            &plan::anchor_name(key.kind, &key.name),
+        ),
         false => {
             let parent = GroupKind::new(key.kind.group(), key.kind.kind());
             plan::apply_set_id(&parent, &key.namespace, &key.name)
@@ -320,22 +369,26 @@ fn apply_set(session: &Session<'_>, namespace: &str, remote: bool) -> String {
     }
 }
 
-fn owner(session: &Session<'_>, remote: bool, uid: String) -> Owner {
-    let key = &session.key;
-    match remote {
-        true => Owner {
-            api_version: "v1".into(),
-            kind: "ConfigMap".into(),
-            name: plan::anchor_name(key.kind, &key.name),
-            uid,
-        },
-        false => Owner {
-            api_version: key.kind.api_version().into(),
-            kind: key.kind.kind().into(),
-            name: key.name.clone(),
-            uid,
-        },
+/// The plan without `status` on its objects: some releases carry it, and it is not ours to write.
+fn desired(component: &Component, release: &Release, facts: &Facts) -> Result<Plan, PlanError> {
+    let mut plan = plan::plan(component, release, facts)?;
+    for object in plan.phases.iter_mut().flat_map(|phase| &mut phase.objects) {
+        if let Some(fields) = object.value_mut().as_object_mut() {
+            fields.remove("status");
+        }
     }
+    Ok(plan)
+}
+
+/// The anchor with this UID, or the custom resource itself when it is local.
+fn owner(component: &Component, uid: String) -> Owner {
+    if component.is_remote() { Owner::anchor(component, uid) } else { Owner::component(component) }
+}
+
+/// Where namespaced objects go: fixed by the first install.
+fn namespace(session: &Session<'_>, component: &Component) -> String {
+    let bound = session.record.target.as_ref().map(|bound| bound.namespace.as_str());
+    bound.unwrap_or_else(|| plan::target_namespace(component)).to_owned()
 }
 
 fn namespace_metadata(component: &Component) -> NamespaceMetadata {
@@ -348,15 +401,14 @@ fn namespace_metadata(component: &Component) -> NamespaceMetadata {
 
 /// Everything a plan holds, as inventory entries.
 fn members(plan: &Plan) -> BTreeMap<ObjectKey, String> {
-    let objects = plan.phases.iter().flat_map(|phase| &phase.objects);
-    objects.map(|object| (object.key(), object.api_version().to_owned())).collect()
+    plan.objects().map(|object| (object.key(), object.api_version().to_owned())).collect()
 }
 
 /// Serving's internal certificates are admitted by its own webhook.
 fn gates(kind: ComponentKind, session: &Session<'_>, plan: &Plan) -> Vec<Gate> {
     let namespace = session.record.target.as_ref().map(|bound| bound.namespace.clone()).unwrap_or_default();
     let webhook = ObjectKey { kind: GroupKind::new("apps", "Deployment"), namespace, name: "webhook".into() };
-    let planned = plan.phases.iter().flat_map(|p| &p.objects).any(|object| object.key() == webhook);
+    let planned = plan.objects().any(|object| object.key() == webhook);
     let gate = Gate { phase: PhaseName::WebhookDependents, workload: webhook };
     if kind == ComponentKind::Serving && planned { vec![gate] } else { Vec::new() }
 }

@@ -1,7 +1,5 @@
 //! What a failed step means: which condition says it, with which reason, and when to try again.
 
-use std::error::Error;
-
 use crate::api::{ComponentError, ConditionType, Reason};
 use crate::apply::anchor::AnchorError;
 use crate::manifest::ManifestError;
@@ -55,10 +53,14 @@ impl StepError {
             Self::Resolve(error) => target(error.reason()),
             Self::Malformed(_) | Self::Manifest(_) | Self::Plan(_) => install(Reason::Error),
             Self::Anchor(AnchorError::OwnedElsewhere { .. }) => target(Reason::AnchorOwnedElsewhere),
-            Self::Anchor(AnchorError::NamespaceTerminating { .. }) => install(Reason::TargetNamespaceTerminating),
+            Self::Anchor(AnchorError::NamespaceTerminating { .. }) => {
+                install(Reason::TargetNamespaceTerminating)
+            }
             Self::Anchor(AnchorError::Cluster(error)) | Self::Target(error) => match &error.failure {
                 failure if failure.is_unreachable() => target(probe_reason(failure)),
-                failure @ (Failure::Credentials(_) | Failure::Refused { code: 401, .. }) => target(probe_reason(failure)),
+                failure @ (Failure::Credentials(_) | Failure::Refused { code: 401, .. }) => {
+                    target(probe_reason(failure))
+                }
                 _ => install(Reason::Error),
             },
             Self::Hub(_) => None,
@@ -81,20 +83,4 @@ impl From<AnchorError> for StepError {
     fn from(error: AnchorError) -> Self {
         Self::Anchor(error)
     }
-}
-
-/// An error with all its causes, for conditions and Events.
-pub fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        // Some libraries repeat their cause in their own text.
-        if !text.ends_with(&next) {
-            text.push_str(": ");
-            text.push_str(&next);
-        }
-        cause = error.source();
-    }
-    text
 }

@@ -9,20 +9,27 @@ use super::events::Severity;
 use super::session::Session;
 use super::{ADOPT, DELETION_POLICY, Next, Reconciler};
 use crate::api::{ConditionType, Reason};
-use crate::apply::anchor::{Anchor, find_anchor};
+use crate::apply::anchor::{Anchor, Claim};
 use crate::apply::uninstall::{Removal, Uninstall};
 use crate::index::Peer;
 use crate::manifest::ObjectKey;
 use crate::target::resolve::Target;
 
 impl Reconciler {
-    pub(super) async fn finalize(&self, session: &mut Session<'_>, peers: &[Peer]) -> Result<Next, StepError> {
+    pub(super) async fn finalize(
+        &self,
+        session: &mut Session<'_>,
+        peers: &[Peer],
+    ) -> Result<Next, StepError> {
         let ours = session.key.kind.finalizer();
         if !session.finalizers().iter().any(|finalizer| finalizer == ours) {
             return Ok(Next::OnChange);
         }
         if session.annotation(DELETION_POLICY) == Some("orphan") {
             return self.orphan(session).await;
+        }
+        if session.record.target.is_none() && !session.status.manifests.is_empty() {
+            self.take_over(session, peers).await?;
         }
         let Some(bound) = session.record.target.clone() else {
             return self.release_finalizer(session).await;
@@ -43,7 +50,8 @@ impl Reconciler {
             true => {
                 let me = self.identity(session).await?;
                 let lives = |uid: &str| peers.iter().any(|peer| peer.uid == uid);
-                find_anchor(&target.cluster, &bound.namespace, &me, lives, session.annotation(ADOPT)).await?
+                let (cluster, adopt) = (&target.cluster, session.annotation(ADOPT));
+                Claim { cluster, namespace: &bound.namespace, me: &me, lives: &lives, adopt }.find().await?
             }
             false => None,
         };
@@ -53,6 +61,19 @@ impl Reconciler {
         }
         self.note_removal(session, &removal).await;
         Ok(if removal.blocked.is_empty() { Next::After(self.intervals.removal_poll) } else { Next::Backoff })
+    }
+
+    /// Records what an operator that kept no record has installed: the plan for the version in the status.
+    async fn take_over(&self, session: &mut Session<'_>, peers: &[Peer]) -> Result<(), StepError> {
+        let mut component = Self::component(session)?;
+        if let Some(installed) = &session.status.version {
+            component.spec.common.version = installed.clone();
+        }
+        let release = self.catalog.release(&component).await?;
+        if let Some(target) = self.target(session, &component, peers).await? {
+            self.plan_and_record(session, &component, &release, &target, peers).await?;
+        }
+        Ok(())
     }
 
     async fn uninstall(
@@ -87,10 +108,13 @@ impl Reconciler {
     /// Lets the custom resource go and leaves its objects, with an Event that lists them.
     async fn orphan(&self, session: &mut Session<'_>) -> Result<Next, StepError> {
         let objects: Vec<_> = session.record.inventory.objects.keys().map(ToString::to_string).collect();
-        let place = session.record.target.as_ref().map_or_else(|| "nowhere".into(), |bound| match &bound.profile {
-            Some(profile) => format!("ClusterProfile {}/{}", profile.namespace, profile.name),
-            None => "the local cluster".into(),
-        });
+        let place = session.record.target.as_ref().map_or_else(
+            || "nowhere".into(),
+            |bound| match &bound.profile {
+                Some(profile) => format!("ClusterProfile {}/{}", profile.namespace, profile.name),
+                None => "the local cluster".into(),
+            },
+        );
         let note = format!("Orphaned {} objects on {place}: {}", objects.len(), objects.join(", "));
         self.events.record(&session.key, &session.object, Severity::Warning, "Orphaned", &note).await;
         tracing::warn!(object = %session.key, note, "deletion policy is orphan");
@@ -113,8 +137,13 @@ impl Reconciler {
 
 /// Cluster-scoped objects that another custom resource on the same cluster still lists.
 fn needed_by_others(peers: &[Peer], cluster: &str) -> BTreeSet<ObjectKey> {
-    let there = peers.iter().filter_map(|peer| peer.record.as_ref()).filter(|record| {
-        record.target.as_ref().is_some_and(|target| target.cluster == cluster)
-    });
-    there.flat_map(|record| record.inventory.objects.keys()).filter(|key| key.namespace.is_empty()).cloned().collect()
+    let there = peers
+        .iter()
+        .filter_map(|peer| peer.record.as_ref())
+        .filter(|record| record.target.as_ref().is_some_and(|target| target.cluster == cluster));
+    there
+        .flat_map(|record| record.inventory.objects.keys())
+        .filter(|key| key.namespace.is_empty())
+        .cloned()
+        .collect()
 }

@@ -1,6 +1,6 @@
 //! One pass over one custom resource: read it, decide, act, write its status.
 //!
-//! `read -> finalizer -> converge | finalize -> status`. The steps are in [`converge`] and [`finalize`]; what a
+//! `read -> finalizer -> converge | finalize -> status`. The steps are in `converge` and `finalize`; what a
 //! failure means is in [`error`]. Nothing is remembered between passes but caches that may be lost at any time.
 
 mod converge;
@@ -16,10 +16,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use self::error::{Category, StepError, chain};
+use self::error::{Category, StepError};
 use self::events::{Recorder, Severity};
 use self::record::Record;
 use self::session::Session;
+use crate::api::message::{self, chain};
 use crate::api::{Component, ConditionType, Reason};
 use crate::apply::install::Memory;
 use crate::clock::Clock;
@@ -35,8 +36,6 @@ pub const PAUSED: &str = "operator.knative.dev/paused";
 pub const DELETION_POLICY: &str = "operator.knative.dev/deletion-policy";
 /// Annotation with the UID of an anchor to take over.
 pub const ADOPT: &str = "operator.knative.dev/adopt";
-/// Annotation with the namespace for a remote installation, fixed by the first install.
-pub const TARGET_NAMESPACE: &str = "operator.knative.dev/target-namespace";
 
 /// How often things are looked at.
 #[derive(Clone, Debug)]
@@ -155,6 +154,10 @@ impl Reconciler {
         tracing::warn!(object = %session.key, error = text, "reconcile failed");
         let now = self.clock.now();
         if let Some((condition, reason)) = error.condition() {
+            let text = match condition {
+                ConditionType::InstallSucceeded => message::install_failed(error),
+                _ => text.clone(),
+            };
             session.conditions().mark_false(condition, reason, &text, now);
         }
         if session.is_deleting() {

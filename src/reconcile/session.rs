@@ -25,7 +25,13 @@ pub(super) struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// A session with what was read.
-    pub(super) fn new(hub: &'a Cluster, resource: Resource, key: Key, object: Object, record: Record) -> Self {
+    pub(super) fn new(
+        hub: &'a Cluster,
+        resource: Resource,
+        key: Key,
+        object: Object,
+        record: Record,
+    ) -> Self {
         let status = Status::from_value(&object.value()["status"]);
         Self { hub, resource, key, object, status, record }
     }
@@ -85,6 +91,26 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Merges labels and annotations into the metadata, if any of them differs.
+    ///
+    /// # Errors
+    /// Any failure.
+    pub(super) async fn merge_metadata(&mut self, wanted: &Value) -> Result<(), ClusterError> {
+        let metadata = &self.object.value()["metadata"];
+        let differs = |field: &str| {
+            let fields = wanted[field].as_object();
+            fields.is_some_and(|fields| fields.iter().any(|(key, value)| metadata[field][key] != *value))
+        };
+        if !differs("labels") && !differs("annotations") {
+            return Ok(());
+        }
+        let mut patch = wanted.clone();
+        patch["resourceVersion"] = metadata["resourceVersion"].clone();
+        let name = (self.key.namespace.as_str(), self.key.name.as_str());
+        self.object = self.hub.merge_patch(&self.resource, name, "", &json!({"metadata": patch})).await?;
+        Ok(())
+    }
+
     /// Sets the finalizers, guarded by the version that was read.
     ///
     /// # Errors
@@ -111,7 +137,9 @@ fn difference(stored: &Value, wanted: &Value) -> Option<Value> {
     if stored == wanted {
         return None;
     }
-    let (Some(from), Some(to)) = (stored.as_object(), wanted.as_object()) else { return Some(wanted.clone()) };
+    let (Some(from), Some(to)) = (stored.as_object(), wanted.as_object()) else {
+        return Some(wanted.clone());
+    };
     let mut patch = Map::new();
     for (key, value) in to {
         match from.get(key) {

@@ -174,8 +174,8 @@ impl AccessConfig {
         let mut json = serde_json::Deserializer::from_slice(bytes);
         let parsed = Self::deserialize(serde_path_to_error::Deserializer::new(&mut json, &mut track));
         let config = parsed.and_then(|config| json.end().map(|()| config));
-        let config = config
-            .map_err(|cause| AccessFileError::Malformed { path: track.path().to_string(), cause })?;
+        let config =
+            config.map_err(|cause| AccessFileError::Malformed { path: track.path().to_string(), cause })?;
         Ok((config, unknown_keys(bytes)))
     }
 
@@ -241,7 +241,9 @@ fn arguments(
     let Some(extension) = extension(cluster, ARGS_EXTENSION) else { return Ok(args) };
     match provider.args_policy.as_str() {
         "" | "Ignore" => {}
-        "Append" => args.extend(read_extension::<Option<Vec<String>>>(extension, "CLI args", profile)?.into_iter().flatten()),
+        "Append" => args.extend(
+            read_extension::<Option<Vec<String>>>(extension, "CLI args", profile)?.into_iter().flatten(),
+        ),
         other => return Err(unsupported(provider, "ProfileSourcedCLIArgsPolicy", other)),
     }
     Ok(args)
@@ -277,7 +279,9 @@ fn given(text: &str) -> Option<String> {
 }
 
 fn certificate_authority(cluster: &Cluster, profile: &str) -> Result<Option<Vec<u8>>, AccessError> {
-    let decode = |text: String| BASE64_STANDARD.decode(text).map_err(|_| AccessError::CertificateAuthority(profile.into()));
+    let decode = |text: String| {
+        BASE64_STANDARD.decode(text).map_err(|_| AccessError::CertificateAuthority(profile.into()))
+    };
     given(&cluster.certificate_authority_data).map(decode).transpose()
 }
 
@@ -312,9 +316,8 @@ fn unknown_keys(bytes: &[u8]) -> Vec<String> {
     const TOP: &[&str] = &["providers"];
     const PROVIDER: &[&str] =
         &["name", "execConfig", "profileSourcedCLIArgsPolicy", "profileSourcedEnvVarsPolicy"];
-    const EXEC: &[&str] = &[
-        "apiVersion", "command", "args", "env", "provideClusterInfo", "interactiveMode", "installHint",
-    ];
+    const EXEC: &[&str] =
+        &["apiVersion", "command", "args", "env", "provideClusterInfo", "interactiveMode", "installHint"];
     let file: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let mut unknown = Vec::new();
     let mut look = |at: &str, value: &Value, known: &[&str]| {

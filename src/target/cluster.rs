@@ -97,7 +97,8 @@ impl Failure {
             Self::NoMatch { .. } => true,
             Self::Refused { code, message, .. } => {
                 // A webhook that cannot be called is an internal error, and the text is the only mark of it.
-                matches!(code, 400 | 403 | 404 | 409 | 413 | 422) || (*code == 500 && message.contains("webhook"))
+                matches!(code, 400 | 403 | 404 | 409 | 413 | 422)
+                    || (*code == 500 && message.contains("webhook"))
             }
             _ => false,
         }
@@ -169,7 +170,12 @@ impl Cluster {
     ///
     /// # Errors
     /// Any failure but absence.
-    pub async fn get(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Option<Object>, ClusterError> {
+    pub async fn get(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Object>, ClusterError> {
         let path = resource.path(namespace, name);
         match self.request("GET", &path, None, None).await {
             Ok(value) => self.object(format!("read {path}"), value).map(Some),
@@ -183,7 +189,12 @@ impl Cluster {
     ///
     /// # Errors
     /// Any failure but absence.
-    pub async fn list(&self, resource: &Resource, selector: &str, detail: Detail) -> Result<Vec<Object>, ClusterError> {
+    pub async fn list(
+        &self,
+        resource: &Resource,
+        selector: &str,
+        detail: Detail,
+    ) -> Result<Vec<Object>, ClusterError> {
         let path = format!("{}?{}", resource.collection(""), query(&[("labelSelector", selector)]));
         self.list_at(resource, &path, detail).await
     }
@@ -216,7 +227,12 @@ impl Cluster {
         Ok(resources)
     }
 
-    async fn list_at(&self, resource: &Resource, path: &str, detail: Detail) -> Result<Vec<Object>, ClusterError> {
+    async fn list_at(
+        &self,
+        resource: &Resource,
+        path: &str,
+        detail: Detail,
+    ) -> Result<Vec<Object>, ClusterError> {
         let action = || format!("list {path}");
         let accept = match detail {
             Detail::Full => None,
@@ -247,9 +263,21 @@ impl Cluster {
     /// # Errors
     /// Any failure.
     pub async fn apply(&self, object: &Object) -> Result<Object, ClusterError> {
+        self.apply_with(object, &[]).await
+    }
+
+    /// What [`Cluster::apply`] would store, without storing it.
+    ///
+    /// # Errors
+    /// Any failure.
+    pub async fn dry_run(&self, object: &Object) -> Result<Object, ClusterError> {
+        self.apply_with(object, &[("dryRun", "All")]).await
+    }
+
+    async fn apply_with(&self, object: &Object, options: &[(&str, &str)]) -> Result<Object, ClusterError> {
         let resource = self.resource(object.api_version(), object.kind()).await?;
         let path = resource.path(object.namespace(), object.name());
-        let query = query(&[("fieldManager", FIELD_MANAGER), ("force", "true")]);
+        let query = query(&[&[("fieldManager", FIELD_MANAGER), ("force", "true")], options].concat());
         let action = || format!("apply {}", object.key());
         let body = Some((object.value(), "application/apply-patch+yaml"));
         match self.request("PATCH", &format!("{path}?{query}"), body, None).await {
@@ -335,7 +363,9 @@ impl Cluster {
     /// # Errors
     /// Any failure.
     pub async fn read(&self, path: &str) -> Result<Value, ClusterError> {
-        self.request("GET", path, None, None).await.map_err(|failure| self.error(format!("read {path}"), failure))
+        self.request("GET", path, None, None)
+            .await
+            .map_err(|failure| self.error(format!("read {path}"), failure))
     }
 
     fn error(&self, action: String, failure: Failure) -> ClusterError {
@@ -405,6 +435,7 @@ fn query(pairs: &[(&str, &str)]) -> String {
 /// The namespaced kinds of an `APIResourceList` that can be listed.
 fn listable(api_version: &str, document: &Value) -> Vec<Resource> {
     let resources = document["resources"].as_array().into_iter().flatten();
-    let listable = resources.filter(|r| r["verbs"].as_array().is_some_and(|verbs| verbs.iter().any(|v| v == "list")));
+    let listable =
+        resources.filter(|r| r["verbs"].as_array().is_some_and(|verbs| verbs.iter().any(|v| v == "list")));
     listable.filter_map(|r| Resource::from_discovery(api_version, r)).filter(|r| r.namespaced).collect()
 }

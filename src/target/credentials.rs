@@ -99,7 +99,9 @@ pub enum CredentialError {
         reason: String,
     },
     /// The plugin gave no answer in time.
-    #[error("credential plugin of provider {provider:?} gave no answer within {limit:?} for cluster profile {profile}")]
+    #[error(
+        "credential plugin of provider {provider:?} gave no answer within {limit:?} for cluster profile {profile}"
+    )]
     TimedOut {
         /// Provider in the access-provider file.
         provider: String,
@@ -109,7 +111,9 @@ pub enum CredentialError {
         limit: Duration,
     },
     /// The plugin issued a credential that is no longer valid.
-    #[error("credential plugin of provider {provider:?} issued an expired credential for cluster profile {profile}")]
+    #[error(
+        "credential plugin of provider {provider:?} issued an expired credential for cluster profile {profile}"
+    )]
     Expired {
         /// Provider in the access-provider file.
         provider: String,
@@ -151,7 +155,12 @@ pub struct Lease {
 
 impl CredentialCache {
     /// An empty cache; `limit` bounds one run of the plugin.
-    pub fn new(issuer: Arc<dyn Credentials>, request: ExecRequest, clock: Arc<dyn Clock>, limit: Duration) -> Self {
+    pub fn new(
+        issuer: Arc<dyn Credentials>,
+        request: ExecRequest,
+        clock: Arc<dyn Clock>,
+        limit: Duration,
+    ) -> Self {
         Self { issuer, request, clock, state: Mutex::default(), limit }
     }
 
@@ -176,7 +185,9 @@ impl CredentialCache {
         let mut state = self.state.lock().await;
         let now = self.clock.now();
         let good = |issued: &Issued| refused != Some(issued.serial) && !expired(&issued.credential, now);
-        if let Some(issued) = state.current.as_ref().filter(|i| good(i) && i.renew_at.is_none_or(|at| now < at)) {
+        if let Some(issued) =
+            state.current.as_ref().filter(|i| good(i) && i.renew_at.is_none_or(|at| now < at))
+        {
             return Ok(issued.lease());
         }
         // A refused or expired one is forgotten first, so that a failing plugin never lets it be used again. One that

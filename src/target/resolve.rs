@@ -15,8 +15,8 @@ use super::access::{Access, AccessConfig, AccessError, AccessFileError};
 use super::cluster::{Cluster, ClusterError, Failure};
 use super::credentials::{CredentialCache, Credentials};
 use super::stack::{self, ConnectError, Connector};
-use crate::api::{ClusterProfileRef, Reason};
 use crate::api::cluster_profile::ClusterProfile;
+use crate::api::{ClusterProfileRef, Reason};
 use crate::clock::Clock;
 use crate::source::{Source, SourceError};
 
@@ -269,12 +269,20 @@ impl Targets {
         let cache = CredentialCache::new(issuer, access.exec.clone(), clock, self.limits.plugin);
         let client = stack::client(transport, Some(Arc::new(cache)), self.limits.request);
         let cluster = Cluster::new(key, client);
-        tracing::info!(profile = key, server = access.endpoint.server, "connected to the cluster of a profile");
+        tracing::info!(
+            profile = key,
+            server = access.endpoint.server,
+            "connected to the cluster of a profile"
+        );
         connections.insert(key.into(), Connection { access, cluster: cluster.clone() });
         Ok(cluster)
     }
 
-    async fn profile(&self, reference: &ClusterProfileRef, key: &str) -> Result<ClusterProfile, ResolveError> {
+    async fn profile(
+        &self,
+        reference: &ClusterProfileRef,
+        key: &str,
+    ) -> Result<ClusterProfile, ResolveError> {
         let unavailable = |cause| ResolveError::ProfileUnavailable { key: key.into(), cause };
         let not_found = || ResolveError::ProfileNotFound { key: key.into() };
         let resource = match self.hub.resource(PROFILE_API, "ClusterProfile").await {
@@ -282,7 +290,8 @@ impl Targets {
             Err(error) if matches!(error.failure, Failure::NoMatch { .. }) => return Err(not_found()),
             Err(error) => return Err(unavailable(error)),
         };
-        let found = self.hub.get(&resource, &reference.namespace, &reference.name).await.map_err(unavailable)?;
+        let found =
+            self.hub.get(&resource, &reference.namespace, &reference.name).await.map_err(unavailable)?;
         let object = found.ok_or_else(not_found)?;
         Ok(ClusterProfile::from_value(object.value()))
     }
@@ -295,7 +304,11 @@ impl Targets {
         let bytes = match self.source.read(path).await {
             Ok(bytes) => bytes,
             Err(cause) => {
-                tracing::warn!(path, error = &cause as &dyn std::error::Error, "cannot read the provider file");
+                tracing::warn!(
+                    path,
+                    error = &cause as &dyn std::error::Error,
+                    "cannot read the provider file"
+                );
                 return last().ok_or_else(|| ResolveError::FileUnreadable { path: path.clone(), cause });
             }
         };
@@ -312,7 +325,11 @@ impl Targets {
                 Ok(config)
             }
             Err(cause) => {
-                tracing::warn!(path, error = &cause as &dyn std::error::Error, "cannot use the provider file");
+                tracing::warn!(
+                    path,
+                    error = &cause as &dyn std::error::Error,
+                    "cannot use the provider file"
+                );
                 last().ok_or_else(|| ResolveError::FileMalformed { path: path.clone(), cause })
             }
         }

@@ -50,7 +50,11 @@ pub struct DeadlineExceeded(pub Duration);
 /// A client over `transport`. Every request must be answered in full within `deadline`; a watch must begin in that
 /// time and may last. With `credentials`, each request carries the current token; a refused one (401) is renewed and
 /// the request sent once more, which is safe because a refused request had no effect.
-pub fn client(transport: Transport, credentials: Option<Arc<CredentialCache>>, deadline: Duration) -> kube::Client {
+pub fn client(
+    transport: Transport,
+    credentials: Option<Arc<CredentialCache>>,
+    deadline: Duration,
+) -> kube::Client {
     let service = tower::service_fn(move |request: Request<Body>| {
         let (transport, credentials) = (transport.clone(), credentials.clone());
         async move {

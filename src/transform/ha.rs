@@ -19,7 +19,7 @@ const AUTOSCALED: [&str; 9] = [
 ];
 
 /// The workload that scales itself: it runs only while there is work.
-pub(super) const PING_SOURCE_ADAPTER: &str = "pingsource-mt-adapter";
+pub(crate) const PING_SOURCE_ADAPTER: &str = "pingsource-mt-adapter";
 
 /// Whether an autoscaler decides on the replicas of the workload.
 pub(super) fn is_autoscaled(name: &str) -> bool {

@@ -33,6 +33,7 @@ use crate::manifest::{Object, ParseError};
 use crate::plan::{Facts, Scopes};
 
 pub use config::contradiction;
+pub(crate) use ha::PING_SOURCE_ADAPTER;
 pub use tls::is_unwanted;
 pub(crate) use workload::{autoscaler_of, matches as is_overridden};
 

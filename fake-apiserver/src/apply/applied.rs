@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::compare::{Difference, list_item};
 use super::element;
 use super::field_set::FieldSet;
+use super::kubectl::{owned_through_annotation, refresh_annotation};
 use super::managers::{self, Entry, Operation};
 use super::merge::merge;
 use super::prune::prune;
@@ -31,82 +32,66 @@ pub fn apply(
     writer: &Writer,
     force: bool,
 ) -> Result<Value, ApplyError> {
-    let fields = applied_fields(applied, types)?;
+    let mut fields = applied_fields(applied, types)?;
     let nothing = Value::Object(Map::new());
     let mut new = live.unwrap_or(&nothing).clone();
-    let mut entries = managers::decode(managers::take(&mut new).as_ref());
-    if let Some(live) = live
-        && entries.is_empty()
-    {
-        record(&nothing, &new, types, writer, BEFORE_FIRST_APPLY, &mut entries);
-        debug_assert!(live.is_object(), "stored objects are objects");
+    let recorded = managers::take(&mut new);
+    let mut entries = managers::decode(recorded.as_ref());
+    if live.is_some() && entries.is_empty() {
+        record(Difference::between(types, &nothing, &new), writer, BEFORE_FIRST_APPLY, &mut entries);
     }
+    let live = live.unwrap_or(&nothing);
     merge(types, &mut new, applied);
 
-    let own = entries.iter().position(|entry| entry.is_of(writer, &writer.manager, Operation::Apply));
-    let own = own.map(|position| entries.swap_remove(position));
-    let mut given_up = own.as_ref().map(|own| own.fields.clone()).unwrap_or_default();
-    given_up.subtract(&fields);
-    if let Some(own) = &own
-        && !given_up.is_empty()
+    let last = entries.iter().position(|entry| entry.is_of(writer, &writer.manager, Operation::Apply));
+    let last = last.map(|position| entries.swap_remove(position));
+    if let Some(last) = &last
+        && !fields.contains(&last.fields)
     {
         let mut managed = fields.clone();
         for entry in &entries {
             managed.unite(entry.fields.clone());
         }
-        prune(types, &mut new, &own.fields, &managed);
+        prune(types, &mut new, &last.fields, &managed);
         // An applied list without items owns nothing and went with its former items; it is still applied.
         merge(types, &mut new, applied);
     }
 
-    let live = live.unwrap_or(&nothing);
-    let mut difference = Difference::between(types, live, &new);
-    difference.changed.strip_system_fields();
-    if !force {
-        let conflicts: Vec<_> = entries
-            .iter()
-            .flat_map(|entry| entry.conflicts(&entry.fields.intersection(&difference.changed)))
-            .collect();
-        if !conflicts.is_empty() {
-            return Err(ApplyError::Conflicts(conflicts));
+    fields.strip_system_fields();
+    let unchanged = managers::equal_but_for_entries(live, &new);
+    let same_entry = |last: &Entry| last.fields == fields && last.api_version == writer.api_version;
+    if unchanged && last.as_ref().is_some_and(same_entry) {
+        managers::put_back(&mut new, recorded);
+        refresh_annotation(&mut new, applied, writer);
+        return Ok(new);
+    }
+    let difference = Difference::between(types, live, &new);
+    let taken: Vec<_> =
+        entries.iter().map(|entry| (entry, entry.fields.intersection(&difference.changed))).collect();
+    if !force && taken.iter().any(|(_, fields)| !fields.is_empty()) {
+        let allowed = owned_through_annotation(live, types, writer);
+        if !taken.iter().all(|(_, fields)| allowed.contains(fields)) {
+            let conflicts = taken.iter().flat_map(|(entry, fields)| entry.conflicts(fields));
+            return Err(ApplyError::Conflicts(conflicts.collect()));
         }
     }
     for entry in &mut entries {
-        entry.fields.subtract(&difference.changed);
-        entry.fields.subtract(&difference.removed);
+        difference.take_from(&mut entry.fields);
     }
-
-    let time = own.and_then(|own| own.time);
     let mut own = Entry::new(writer, &writer.manager, Operation::Apply);
-    own.time = if equal_but_for_managers(live, &new) { time } else { Some(writer.time.clone()) };
+    own.time = if unchanged { last.and_then(|last| last.time) } else { writer.entry_time() };
     own.fields = fields;
-    own.fields.strip_system_fields();
     entries.push(own);
     managers::store(&mut new, entries);
+    refresh_annotation(&mut new, applied, writer);
     Ok(new)
-}
-
-fn equal_but_for_managers(live: &Value, new: &Value) -> bool {
-    let (Some(live), Some(new)) = (live.as_object(), new.as_object()) else { return live == new };
-    let metadata = |object: &Value| -> Vec<(String, Value)> {
-        let fields = object.as_object().into_iter().flatten();
-        let fields = fields.filter(|(name, _)| name.as_str() != "managedFields");
-        fields.map(|(name, value)| (name.clone(), value.clone())).collect()
-    };
-    live.len() == new.len()
-        && live.iter().all(|(name, old)| {
-            new.get(name).is_some_and(|new| match name.as_str() {
-                "metadata" => metadata(old) == metadata(new),
-                _ => old == new,
-            })
-        })
 }
 
 /// The fields that a configuration sets.
 ///
 /// # Errors
 /// What is wrong with the configuration, in the server's words.
-fn applied_fields(applied: &Value, types: &MergeType) -> Result<FieldSet, ApplyError> {
+pub(super) fn applied_fields(applied: &Value, types: &MergeType) -> Result<FieldSet, ApplyError> {
     let mut reader = Reader::default();
     let fields = reader.value(types, applied);
     let problems = match reader.problems.as_slice() {

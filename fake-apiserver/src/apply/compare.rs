@@ -21,10 +21,19 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    /// Compares `old` with `new`.
+    /// Compares `old` with `new`; what the server itself maintains does not take part.
     pub(super) fn between(types: &MergeType, old: &Value, new: &Value) -> Self {
         let empty = Value::Object(Map::new());
-        Comparison { empty: &empty }.values(types, Some(old), Some(new))
+        let mut difference = Comparison { empty: &empty }.values(types, Some(old), Some(new));
+        difference.changed.strip_system_fields();
+        difference.removed.strip_system_fields();
+        difference
+    }
+
+    /// Takes from an entry's fields what changed hands or is gone.
+    pub(super) fn take_from(&self, fields: &mut FieldSet) {
+        fields.subtract(&self.changed);
+        fields.subtract(&self.removed);
     }
 
     pub(super) fn is_empty(&self) -> bool {

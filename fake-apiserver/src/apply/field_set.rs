@@ -95,6 +95,15 @@ impl FieldSet {
         }
     }
 
+    /// Whether all members of `other` are members.
+    pub fn contains(&self, other: &FieldSet) -> bool {
+        (self.member || !other.member)
+            && other
+                .below
+                .iter()
+                .all(|(name, other)| self.below.get(name).is_some_and(|set| set.contains(other)))
+    }
+
     /// The members that both sets have.
     #[must_use]
     pub fn intersection(&self, other: &FieldSet) -> FieldSet {

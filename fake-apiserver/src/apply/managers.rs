@@ -50,6 +50,11 @@ impl Entry {
             && (operation == Operation::Apply || self.api_version == writer.api_version)
     }
 
+    /// What entries are sorted by.
+    fn order(&self) -> impl Ord + '_ {
+        (self.operation, &self.time, &self.manager, &self.api_version, &self.subresource)
+    }
+
     /// The fields of `set` as conflicts with this entry.
     pub(super) fn conflicts(&self, set: &FieldSet) -> impl Iterator<Item = Conflict> + use<> {
         let manager = self.printed();
@@ -117,9 +122,44 @@ pub(super) fn decode(managed: Option<&Value>) -> Vec<Entry> {
     entries.filter_map(Entry::decode).filter(|entry| !entry.fields.is_empty()).collect()
 }
 
-/// Reads the managedFields of an object.
-pub(super) fn decode_of(object: &Value) -> Vec<Entry> {
-    decode(object.get("metadata").and_then(|metadata| metadata.get("managedFields")))
+/// The managedFields of an object as they stand there; none if they are empty.
+pub(super) fn raw(object: &Value) -> Option<&Value> {
+    let managed = object.get("metadata")?.get("managedFields")?;
+    managed.as_array().is_some_and(|entries| !entries.is_empty()).then_some(managed)
+}
+
+/// Puts managedFields into an object.
+pub(super) fn put_back(object: &mut Value, managed: Option<Value>) {
+    if let Some(managed) = managed
+        && let Value::Object(fields) = object
+        && let Value::Object(metadata) = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()))
+    {
+        metadata.insert("managedFields".into(), managed);
+    }
+}
+
+/// Whether two managedFields are equal but for the times of their entries.
+pub(super) fn equal_but_for_times(left: &Value, right: &Value) -> bool {
+    let (Some(left), Some(right)) = (left.as_array(), right.as_array()) else { return left == right };
+    // The order depends on the times.
+    let found =
+        |entry: &Value, among: &[Value]| among.iter().any(|other| equal_but_for(entry, other, &["time"]));
+    left.len() == right.len()
+        && left.iter().all(|entry| found(entry, right))
+        && right.iter().all(|entry| found(entry, left))
+}
+
+/// Whether two objects are equal but for managedFields and resourceVersion.
+pub(super) fn equal_but_for_entries(left: &Value, right: &Value) -> bool {
+    equal_but_for(left, right, &["metadata"])
+        && equal_but_for(&left["metadata"], &right["metadata"], &["managedFields", "resourceVersion"])
+}
+
+fn equal_but_for(left: &Value, right: &Value, names: &[&str]) -> bool {
+    let (Value::Object(left), Value::Object(right)) = (left, right) else { return left == right };
+    let counts = |name: &&String| !names.contains(&name.as_str());
+    left.keys().filter(counts).count() == right.keys().filter(counts).count()
+        && left.keys().filter(counts).all(|name| left.get(name) == right.get(name))
 }
 
 /// Stores entries in an object that has none: those that own something, in the server's order.
@@ -128,18 +168,8 @@ pub(super) fn store(object: &mut Value, mut entries: Vec<Entry>) {
     if entries.is_empty() {
         return;
     }
-    entries.sort_by(|a, b| {
-        let key = |entry: &Entry| (entry.operation, entry.time.clone());
-        let rest =
-            |entry: &Entry| (entry.manager.clone(), entry.api_version.clone(), entry.subresource.clone());
-        key(a).cmp(&key(b)).then_with(|| rest(a).cmp(&rest(b)))
-    });
-    if let Value::Object(fields) = object {
-        let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
-        if let Value::Object(metadata) = metadata {
-            metadata.insert("managedFields".into(), entries.into_iter().map(Entry::encode).collect());
-        }
-    }
+    entries.sort_by(|a, b| a.order().cmp(&b.order()));
+    put_back(object, Some(entries.into_iter().map(Entry::encode).collect()));
 }
 
 /// Merges the oldest updaters of each version into one entry while there are too many.
@@ -148,7 +178,7 @@ pub(super) fn cap_updaters(entries: &mut Vec<Entry>) {
     if updaters <= MAX_UPDATE_ENTRIES {
         return;
     }
-    entries.sort_by(|a, b| (a.operation, &a.time, &a.manager).cmp(&(b.operation, &b.time, &b.manager)));
+    entries.sort_by(|a, b| a.order().cmp(&b.order()));
     let mut position = 0;
     while position < entries.len() && updaters > MAX_UPDATE_ENTRIES {
         let entry = &entries[position];

@@ -1,6 +1,6 @@
 //! Merges an applied configuration into the live object; nothing is removed here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ fn merge_list(types: &MergeType, live: &mut Vec<Value>, applied: &[Value]) {
             _ => item.clone(),
         }
     };
-    let known: Vec<&str> = left.iter().map(String::as_str).collect();
+    let known: BTreeSet<&str> = left.iter().map(String::as_str).collect();
     let mut shared = right.iter().map(String::as_str).filter(|name| known.contains(name)).peekable();
     let (mut l, mut r) = (0, 0);
     while l < left.len() || r < right.len() {

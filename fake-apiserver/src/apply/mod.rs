@@ -9,6 +9,7 @@ mod applied;
 mod compare;
 mod element;
 mod field_set;
+mod kubectl;
 mod managers;
 mod merge;
 mod prune;
@@ -18,7 +19,7 @@ mod update;
 
 pub use applied::apply;
 pub use field_set::FieldSet;
-pub use update::track_update;
+pub use update::{keep_times, track_update};
 
 /// Who writes, and how it is recorded in `metadata.managedFields`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +30,14 @@ pub struct Writer {
     pub api_version: String,
     /// `status`, `scale`, … for a subresource request.
     pub subresource: Option<String>,
-    /// RFC 3339 time in whole seconds, UTC.
+    /// RFC 3339 time in whole seconds, UTC. Empty: entries get no time, as those of the `scale` subresource.
     pub time: String,
+}
+
+impl Writer {
+    fn entry_time(&self) -> Option<String> {
+        Some(self.time.clone()).filter(|time| !time.is_empty())
+    }
 }
 
 /// Why an apply is refused.

@@ -5,8 +5,8 @@ mod recorded;
 
 use serde_json::{Value, json};
 
-use super::{ApplyError, FieldSet, Writer, apply, conflict_message, track_update};
-use crate::schema::{MergeType, builtin_merge_type};
+use super::{ApplyError, FieldSet, Writer, apply, conflict_message, keep_times, track_update};
+use crate::schema::builtin_merge_type;
 
 fn writer(manager: &str, time: &str) -> Writer {
     Writer { manager: manager.into(), api_version: "v1".into(), subresource: None, time: time.into() }
@@ -142,18 +142,14 @@ fn duplicate_keys_and_undeclared_fields_are_refused_in_the_servers_words() {
                 .into()
         ))
     );
-    let closed = MergeType::Object {
-        fields: ["apiVersion", "kind", "metadata"]
-            .map(|name| (name.to_owned(), MergeType::Plain.into()))
-            .into_iter()
-            .collect(),
-        rest: MergeType::Undeclared.into(),
-        always: &[],
-    };
+    let mut config = config_map(json!(["x"]));
+    config["bogus"] = json!(1);
     assert_eq!(
-        apply(None, &config_map(json!({})), &closed, &writer("alpha", "1"), false),
+        applied(None, &config, "alpha"),
         Err(ApplyError::Invalid(
-            "failed to create typed patch object (/a; /v1, Kind=ConfigMap): .data: field not declared in schema".into()
+            "failed to create typed patch object (/a; /v1, Kind=ConfigMap): errors:\n  .bogus: field not declared in \
+             schema\n  .data: expected map, got [\"x\"]"
+                .into()
         ))
     );
 }
@@ -186,4 +182,32 @@ fn a_path_is_printed_as_the_server_prints_it() {
         "f:m": {"k:{\"port\":80,\"name\":\"a\"}": {"f:v": {}}}, "f:s": {"v:\"x\"": {}}, "f:z": {}, "f:l": {"i:3": {}},
     }}));
     assert_eq!(set.paths(), [".spec.z", ".spec.l[3]", ".spec.m[name=\"a\",port=80].v", ".spec.s[=\"x\"]"]);
+}
+#[test]
+fn a_write_that_comes_to_nothing_keeps_the_times_of_its_entries() {
+    let live = applied(None, &config_map(json!({"k": "1"})), "alpha").unwrap();
+    let mut new = live.clone();
+    new["metadata"]["managedFields"][0]["time"] = json!("later");
+    keep_times(&live, &mut new);
+    assert_eq!(new, live);
+    new["metadata"]["managedFields"][0]["time"] = json!("later");
+    new["data"]["k"] = json!("2");
+    keep_times(&live, &mut new);
+    assert_eq!(new["metadata"]["managedFields"][0]["time"], "later");
+}
+
+#[test]
+fn kubectl_takes_over_what_it_applied_on_the_client_side_and_nothing_else() {
+    let types = builtin_merge_type("", "ConfigMap");
+    let last = config_map(json!({"k": "1"})).to_string();
+    let mut object = config_map(json!({"k": "1", "l": "1"}));
+    object["metadata"]["annotations"] = json!({"kubectl.kubernetes.io/last-applied-configuration": last});
+    track_update(None, &mut object, &types, &writer("kubectl-client-side-apply", "1"));
+    let config = config_map(json!({"k": "2"}));
+    let taken = applied(Some(&object), &config, "kubectl").unwrap();
+    assert_eq!(owned(&taken, "kubectl"), json!({"f:data": {"f:k": {}}}));
+    let annotation = &taken["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"];
+    assert_eq!(*annotation, format!("{config}\n"));
+    assert!(applied(Some(&object), &config, "other").is_err());
+    assert!(applied(Some(&object), &config_map(json!({"l": "2"})), "kubectl").is_err());
 }

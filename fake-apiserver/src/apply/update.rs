@@ -15,61 +15,67 @@ use crate::schema::MergeType;
 /// without managedFields stays without.
 pub fn track_update(live: Option<&Value>, new: &mut Value, types: &MergeType, writer: &Writer) {
     let sent = managers::take(new);
-    let mut entries = match &sent {
-        Some(sent) if writer.subresource.is_none() => {
-            let reset = sent.as_array().is_some_and(|entries| entries.len() == 1 && is_blank(&entries[0]));
-            let entries = managers::decode(Some(sent));
-            if entries.is_empty() && !reset { of(live) } else { entries }
-        }
-        _ => of(live),
-    };
+    let kept = live.and_then(managers::raw);
     let exists = live.is_some_and(|live| live.pointer("/metadata/uid").is_some());
+    if exists && kept.is_none() && sent.is_none() {
+        return;
+    }
+    let nothing = Value::Object(Map::new());
+    let difference = Difference::between(types, live.unwrap_or(&nothing), new);
+    let untouched = sent.as_ref() == kept;
+    let edited = sent.is_some() && !untouched && writer.subresource.is_none();
+    if difference.is_empty() && !edited {
+        managers::put_back(new, if untouched { sent } else { kept.cloned() });
+        return;
+    }
+    let mut entries = match &sent {
+        Some(sent) if edited => {
+            let entries = managers::decode(Some(sent));
+            if entries.is_empty() && !is_reset(sent) { managers::decode(kept) } else { entries }
+        }
+        _ => managers::decode(kept),
+    };
     if entries.is_empty() && exists {
         return;
     }
-    match live {
-        Some(live) => record(live, new, types, writer, &writer.manager, &mut entries),
-        None => record(&Value::Object(Map::new()), new, types, writer, &writer.manager, &mut entries),
-    }
+    record(difference, writer, &writer.manager, &mut entries);
     managers::cap_updaters(&mut entries);
     managers::store(new, entries);
 }
 
-fn of(live: Option<&Value>) -> Vec<Entry> {
-    live.map(managers::decode_of).unwrap_or_default()
+/// Gives the managedFields of `live` back to `new` if their times are all that tells the two objects apart. To be
+/// called once `new` is as it would be stored: a write that comes to nothing is then no write.
+pub fn keep_times(live: &Value, new: &mut Value) {
+    let (Some(old), Some(changed)) = (managers::raw(live), managers::raw(new)) else { return };
+    if old != changed
+        && managers::equal_but_for_times(old, changed)
+        && managers::equal_but_for_entries(live, new)
+    {
+        let old = old.clone();
+        managers::put_back(new, Some(old));
+    }
 }
 
-fn is_blank(entry: &Value) -> bool {
-    entry.as_object().is_some_and(|fields| fields.values().all(Value::is_null))
+/// One empty entry, the request to forget all owners.
+fn is_reset(sent: &Value) -> bool {
+    let blank = |entry: &Value| entry.as_object().is_some_and(|fields| fields.values().all(Value::is_null));
+    sent.as_array().is_some_and(|entries| entries.len() == 1 && blank(&entries[0]))
 }
 
-/// Moves what differs between `old` and `new` to the updater `manager`.
-pub(super) fn record(
-    old: &Value,
-    new: &Value,
-    types: &MergeType,
-    writer: &Writer,
-    manager: &str,
-    entries: &mut Vec<Entry>,
-) {
-    let mut difference = Difference::between(types, old, new);
-    difference.changed.strip_system_fields();
+/// Moves what differs to the updater `manager`.
+pub(super) fn record(difference: Difference, writer: &Writer, manager: &str, entries: &mut Vec<Entry>) {
     for entry in entries.iter_mut() {
-        entry.fields.subtract(&difference.changed);
-        entry.fields.subtract(&difference.removed);
+        difference.take_from(&mut entry.fields);
     }
     if difference.changed.is_empty() {
         return;
     }
-    let own = entries.iter_mut().find(|entry| entry.is_of(writer, manager, Operation::Update));
-    let own = match own {
-        Some(own) => own,
-        None => {
-            entries.push(Entry::new(writer, manager, Operation::Update));
-            let Some(own) = entries.last_mut() else { return };
-            own
-        }
+    let own = entries.iter().position(|entry| entry.is_of(writer, manager, Operation::Update));
+    let mut own = match own {
+        Some(position) => entries.swap_remove(position),
+        None => Entry::new(writer, manager, Operation::Update),
     };
     own.fields.unite(difference.changed);
-    own.time = Some(writer.time.clone());
+    own.time = writer.entry_time();
+    entries.push(own);
 }

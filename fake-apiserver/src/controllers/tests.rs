@@ -1,3 +1,5 @@
+//! The controllers together.
+
 use super::*;
 
 #[test]

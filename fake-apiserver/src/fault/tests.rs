@@ -1,3 +1,5 @@
+//! Each fault before and after the effect, partitions, and which requests a rule is for.
+
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;

@@ -22,6 +22,9 @@ pub enum PatchError {
     /// The patch does not fit the object (422 Invalid).
     #[error("{0}")]
     Unprocessable(String),
+    /// The patch has more operations than the server takes (413 RequestEntityTooLarge).
+    #[error("{0}")]
+    TooLarge(String),
     /// A strategic merge patch breaks the rules of its directives or lacks a merge key; the server answers such
     /// a patch with 500 and no reason.
     #[error("{0}")]

@@ -1,3 +1,5 @@
+//! The three pure patch types.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -18,6 +20,18 @@ fn replace_of_an_absent_member_adds_it_but_of_an_absent_item_fails() {
     assert_eq!(added["data"], json!({"k": "v", "n": "1"}));
     let refused = json_patch(&object, &json!([{"op": "replace", "path": "/list/3", "value": 1}]));
     assert!(matches!(refused, Err(PatchError::Unprocessable(_))));
+}
+
+#[test]
+fn copies_of_copies_are_refused_before_they_fill_memory_or_stack() {
+    let copy = json!({"op": "copy", "from": "/a", "path": "/a/x"});
+    let patch = Value::from(vec![copy; 600]);
+    assert!(matches!(json_patch(&json!({"a": {}}), &patch), Err(PatchError::Unprocessable(_))));
+    let wide = json!([{"op": "copy", "from": "/a", "path": "/a/-"}]);
+    let patch = Value::from(vec![wide[0].clone(); 60]);
+    assert!(matches!(json_patch(&json!({"a": ["x"]}), &patch), Err(PatchError::Unprocessable(_))));
+    let long = Value::from(vec![json!({"op": "test", "path": "", "value": {}}); 10_001]);
+    assert!(matches!(json_patch(&json!({}), &long), Err(PatchError::TooLarge(_))));
 }
 
 #[test]
@@ -172,6 +186,46 @@ fn strategic_patches_of_containers_give_what_a_real_server_recorded() {
             let expect = expect.to_string().replace(",\"type\":null", "");
             assert_eq!(without_defaults(after).to_string(), expect, "{}", step["id"]);
         }
+    }
+}
+
+#[test]
+fn json_and_merge_patches_of_config_maps_give_what_a_real_server_recorded() {
+    for case in ["patch-json", "patch-merge"] {
+        let mut state = Value::Null;
+        let mut compared = 0;
+        for step in cases::steps(case).unwrap_or_default() {
+            let (request, answer) = (&step["request"], &step["expect"]["body"]);
+            let path = request["path"].as_str().unwrap();
+            if !path.contains("/configmaps") || answer["kind"].is_null() || request["query"].is_object() {
+                continue;
+            }
+            let body = &request["body"];
+            let status = step["expect"]["status"].as_u64().unwrap();
+            let content_type = request["headers"]["Content-Type"].as_str().unwrap_or_default();
+            let result = match content_type {
+                "application/json-patch+json" => json_patch(&state, body),
+                "application/merge-patch+json" if body.is_object() => Ok(merge(&state, body)),
+                _ => Ok(answer.clone()),
+            };
+            if answer["kind"] == "ConfigMap" {
+                let result = result.unwrap();
+                assert_eq!(result["data"], answer["data"], "{case} {}", step["id"]);
+                assert_eq!(
+                    result["metadata"]["labels"], answer["metadata"]["labels"],
+                    "{case} {}",
+                    step["id"]
+                );
+                state = answer.clone();
+                compared += 1;
+            } else if let Err(error) = result {
+                let expected = if matches!(error, PatchError::Malformed(_)) { 400 } else { 422 };
+                assert_eq!(status, expected, "{case} {}", step["id"]);
+                assert_eq!(json!(error.to_string()), answer["message"], "{case} {}", step["id"]);
+                compared += 1;
+            }
+        }
+        println!("{case}: {compared} steps compared");
     }
 }
 

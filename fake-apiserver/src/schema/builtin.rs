@@ -34,15 +34,20 @@ pub fn object_meta_merge_type() -> Arc<MergeType> {
 fn object(fields: &'static [Field], more: &'static [Field]) -> MergeType {
     let mut facts = BTreeMap::new();
     let mut always = None;
+    let mut rest = MergeType::Plain;
     for (name, fact) in fields.iter().chain(more) {
         match fact {
             Fact::Always(names) => always = Some(*names),
+            Fact::Only(names) => {
+                rest = MergeType::Undeclared;
+                facts.extend(names.iter().map(|name| ((*name).to_owned(), Arc::new(MergeType::Plain))));
+            }
             fact => {
                 facts.insert((*name).to_owned(), Arc::new(merge_type(fact)));
             }
         }
     }
-    MergeType::Object { fields: facts, rest: Arc::new(MergeType::Plain), always: always.unwrap_or_default() }
+    MergeType::Object { fields: facts, rest: Arc::new(rest), always: always.unwrap_or_default() }
 }
 
 fn merge_type(fact: &'static Fact) -> MergeType {
@@ -56,8 +61,9 @@ fn merge_type(fact: &'static Fact) -> MergeType {
         Fact::KeyedAtomic(keys) => {
             MergeType::ListMap { keys: list_keys(keys), item: Arc::new(MergeType::Atomic) }
         }
-        // Handled by `object`; alone it says nothing.
-        Fact::Always(_) => MergeType::Plain,
+        Fact::Scalars => object(&[], &[]),
+        // Handled by `object`; alone they say nothing.
+        Fact::Always(_) | Fact::Only(_) => MergeType::Plain,
     }
 }
 

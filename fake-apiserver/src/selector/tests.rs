@@ -1,3 +1,5 @@
+//! Label and field selectors.
+
 use serde_json::json;
 
 use super::*;

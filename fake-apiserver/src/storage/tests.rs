@@ -1,3 +1,5 @@
+//! Revisions, snapshots and the log.
+
 use serde_json::json;
 
 use super::*;

@@ -84,6 +84,7 @@ pub(crate) fn patch(
 fn refusal(error: PatchError) -> Box<Status> {
     match error {
         PatchError::Malformed(message) => Status::bad_request(message),
+        PatchError::TooLarge(message) => Status::new(413, "RequestEntityTooLarge", message),
         PatchError::Internal(message) => Status::unexpected(message),
         PatchError::Unprocessable(_) => {
             // The server does not say which operation failed.

@@ -102,7 +102,7 @@ fn w33_tokens_that_expire_or_die_early_never_show() {
         world.ready(SERVING, "1.23.0").await;
         let unauthorized = world.trace.requests_since(0).iter().filter(|request| request.code == 401).count();
         assert!(unauthorized > 0, "no token died on the way");
-        let events = world.hub.server.list("", "Event", "knative-serving");
+        let events = world.hub.server.snapshot().list("", "Event", "knative-serving");
         let warnings: Vec<_> = events.iter().filter(|event| event["type"] == "Warning").collect();
         assert!(warnings.is_empty(), "{warnings:?}");
     });
@@ -117,7 +117,8 @@ fn a_spoke_that_refuses_never_answers_or_stalls_after_the_headers_is_unreachable
             let spoke = world.network.site(&address("east")).expect("added above");
             let rule = spoke.link.add(Rule { when: Match::any(), then: action.clone() });
             world.start_operator();
-            let text = world.says(SERVING, "TargetClusterResolved", "False", "RemoteClusterUnreachable").await;
+            let text =
+                world.says(SERVING, "TargetClusterResolved", "False", "RemoteClusterUnreachable").await;
             assert!(text.contains("fleet/east"), "{action:?}: {text}");
             assert!(spoke.link.hits(rule) > 0);
             spoke.link.remove(rule);

@@ -55,7 +55,8 @@ fn a_local_component_is_installed_on_the_hub_and_touches_no_spoke() {
         world.start_operator();
         world.submit(serving("1.23.0", None));
         world.ready(SERVING, "1.23.0").await;
-        let activator = world.hub.server.get("apps", "Deployment", "knative-serving", "activator").expect("installed");
+        let activator =
+            world.hub.server.get("apps", "Deployment", "knative-serving", "activator").expect("installed");
         assert_eq!(activator["metadata"]["ownerReferences"][0]["kind"], "KnativeServing");
         assert_eq!(inventory(&spoke), before);
     });
@@ -74,7 +75,10 @@ fn an_unknown_version_and_a_jump_over_two_minors_are_told_apart() {
         world.ready(SERVING, "1.23.0").await;
         world.set_version(SERVING, "1.20.0");
         let text = world.says(SERVING, "VersionMigrationEligible", "False", "Error").await;
-        assert!(text.contains("not supported to upgrade or downgrade across multiple MINOR versions"), "{text}");
+        assert!(
+            text.contains("not supported to upgrade or downgrade across multiple MINOR versions"),
+            "{text}"
+        );
     });
 }
 
@@ -85,10 +89,14 @@ fn a_malformed_resource_is_reported_and_does_not_hide_the_others() {
         world.add_spoke("east");
         world.start_operator();
         // The definition would refuse this one; an older definition on the hub may not.
-        world.edit(&world.hub, ("apiextensions.k8s.io", "CustomResourceDefinition", "", "knativeservings.operator.knative.dev"), |crd| {
-            crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
-                json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        });
+        world.edit(
+            &world.hub,
+            ("apiextensions.k8s.io", "CustomResourceDefinition", "", "knativeservings.operator.knative.dev"),
+            |crd| {
+                crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
+                    json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+            },
+        );
         let broken = ("KnativeServing", "broken", "broken");
         world.submit(component(broken, &json!({"workloads": "none"})));
         world.submit(eventing("1.23.0", Some("east")));
@@ -103,13 +111,17 @@ fn w22_a_stalled_rollout_is_not_ready_and_says_which() {
     run(|| async {
         let mut world = world(6);
         let spoke = world.add_spoke("east");
-        spoke.server.workloads().never_ready("activator");
+        spoke.server.workloads().script("activator", fake_apiserver::Readiness::Never);
         world.start_operator();
         world.submit(serving("1.23.0", Some("east")));
         let text = world.says(SERVING, "DeploymentsAvailable", "False", "NotReady").await;
         world.pass(Duration::from_secs(60)).await;
         let (status, _, now) = world.condition(SERVING, "DeploymentsAvailable");
-        assert_eq!((status.as_str(), now.as_str()), ("False", "Waiting on deployments: activator"), "first: {text}");
+        assert_eq!(
+            (status.as_str(), now.as_str()),
+            ("False", "Waiting on deployments: activator"),
+            "first: {text}"
+        );
         assert_eq!(world.component(SERVING).expect("exists")["status"]["version"], json!(null));
     });
 }

@@ -1,11 +1,17 @@
 //! Stories: each a test that reads as a specification of the operator in a world.
 
+#[cfg(test)]
 mod access;
+#[cfg(test)]
 mod install;
+#[cfg(test)]
 mod isolation;
+#[cfg(test)]
 mod ownership;
 mod reference;
+#[cfg(test)]
 mod removal;
+#[cfg(test)]
 mod shape;
 
 pub use reference::reference;

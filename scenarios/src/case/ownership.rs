@@ -51,12 +51,12 @@ fn w06_an_anchor_of_another_hub_is_refused_and_survives_our_deletion() {
         let spoke = world.add_spoke("east");
         world.create_namespace(&spoke, "knative-serving");
         let anchor = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
-            "namespace": "knative-serving", "name": "knativeserving-knative-serving-root-owner",
-            "annotations": {
-                "operator.knative.dev/hub-uid": "another-hub",
-                "operator.knative.dev/cr-uid": "theirs",
-                "operator.knative.dev/cr": "knative-serving/knative-serving",
-            }}});
+        "namespace": "knative-serving", "name": "knativeserving-knative-serving-root-owner",
+        "annotations": {
+            "operator.knative.dev/hub-uid": "another-hub",
+            "operator.knative.dev/cr-uid": "theirs",
+            "operator.knative.dev/cr": "knative-serving/knative-serving",
+        }}});
         world.create(&spoke, anchor);
         let before = inventory(&spoke);
         world.start_operator();
@@ -81,11 +81,17 @@ fn w04_a_changed_target_touches_neither_cluster() {
         world.ready(SERVING, "1.23.0").await;
         let before = (inventory(&east), inventory(&west));
         // The definition refuses such a change; a replaced definition may not.
-        world.edit(&world.hub, ("apiextensions.k8s.io", "CustomResourceDefinition", "", "knativeservings.operator.knative.dev"), |crd| {
-            crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
-                json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        world.edit(
+            &world.hub,
+            ("apiextensions.k8s.io", "CustomResourceDefinition", "", "knativeservings.operator.knative.dev"),
+            |crd| {
+                crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
+                    json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+            },
+        );
+        world.edit(&world.hub, id(SERVING), |object| {
+            object["spec"]["clusterProfileRef"]["name"] = json!("west")
         });
-        world.edit(&world.hub, id(SERVING), |object| object["spec"]["clusterProfileRef"]["name"] = json!("west"));
         world.says(SERVING, "TargetClusterResolved", "False", "TargetChanged").await;
         world.pass(Duration::from_secs(120)).await;
         assert_eq!((inventory(&east), inventory(&west)), before);

@@ -36,7 +36,7 @@ pub async fn reference(seed: Seed, bundle: Bundle) -> Trace {
 }
 
 /// The newest patch of a minor version in the world's bundle.
-pub async fn newest(world: &World, minor: &str) -> String {
+async fn newest(world: &World, minor: &str) -> String {
     use knative_operator::api::ComponentKind;
     use knative_operator::manifest::Catalog;
 

@@ -22,7 +22,10 @@ fn spoke(world: &World) -> Site {
 
 /// What a removal may leave behind: definitions and their custom resources.
 fn leftovers(before: &std::collections::BTreeMap<String, String>, site: &Site) -> Vec<String> {
-    added(before, &inventory(site)).into_iter().filter(|key| !key.starts_with("CustomResourceDefinition.")).collect()
+    added(before, &inventory(site))
+        .into_iter()
+        .filter(|key| !key.starts_with("CustomResourceDefinition."))
+        .collect()
 }
 
 #[test]
@@ -60,7 +63,8 @@ fn w17_a_service_outside_the_namespace_of_the_anchor_goes_too() {
         let mut resource = serving("1.23.0", Some("east"));
         resource["spec"]["ingress"] = json!({"istio": {"enabled": true}});
         world.submit(resource);
-        let gateway = |world: &World| spoke(world).server.get("", "Service", "istio-system", "knative-local-gateway");
+        let gateway =
+            |world: &World| spoke(world).server.get("", "Service", "istio-system", "knative-local-gateway");
         // Istio's own kinds are not there, so this one does not get Ready; that is no reason to leave anything behind.
         world.says(SERVING, "InstallSucceeded", "False", "ObjectsRejected").await;
         let owners = gateway(&world).expect("applied")["metadata"]["ownerReferences"].clone();
@@ -76,8 +80,11 @@ fn objects_of_others_survive_the_removal_and_so_does_their_namespace() {
     run(|| async {
         let world = installed(4);
         world.create_namespace(&spoke(&world), "knative-serving");
-        world.create(&spoke(&world), json!({"apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": "theirs", "namespace": "knative-serving"}}));
+        world.create(
+            &spoke(&world),
+            json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "theirs", "namespace": "knative-serving"}}),
+        );
         let before = inventory(&spoke(&world));
         world.submit(serving("1.23.0", Some("east")));
         world.ready(SERVING, "1.23.0").await;
@@ -86,7 +93,10 @@ fn objects_of_others_survive_the_removal_and_so_does_their_namespace() {
         assert_eq!(leftovers(&before, &spoke(&world)), [""; 0]);
         assert_eq!(added(&inventory(&spoke(&world)), &before), [""; 0]);
         let namespace = spoke(&world).server.get("", "Namespace", "", "knative-serving").expect("theirs");
-        assert_eq!(namespace["metadata"]["labels"], json!({"kubernetes.io/metadata.name": "knative-serving"}));
+        assert_eq!(
+            namespace["metadata"]["labels"],
+            json!({"kubernetes.io/metadata.name": "knative-serving"})
+        );
     });
 }
 
@@ -136,9 +146,12 @@ fn br05_the_orphan_policy_lets_a_resource_go_and_leaves_its_objects() {
         let policy = json!({"operator.knative.dev/deletion-policy": "orphan"});
         world.edit(&world.hub, id(SERVING), |object| object["metadata"]["annotations"] = policy);
         world.gone(SERVING).await;
-        let events = world.hub.server.list("", "Event", "knative-serving");
+        let events = world.hub.server.snapshot().list("", "Event", "knative-serving");
         let orphaned = events.iter().find(|event| event["reason"] == "Orphaned").expect("an Event says so");
-        assert!(orphaned["message"].as_str().unwrap_or_default().contains("ClusterProfile fleet/east"), "{orphaned}");
+        assert!(
+            orphaned["message"].as_str().unwrap_or_default().contains("ClusterProfile fleet/east"),
+            "{orphaned}"
+        );
         assert!(spoke(&world).server.get("apps", "Deployment", "knative-serving", "activator").is_some());
     });
 }
@@ -164,6 +177,8 @@ fn a_deleted_profile_leaves_the_spoke_alone() {
         let world = installed(9);
         world.submit(serving("1.23.0", Some("east")));
         world.ready(SERVING, "1.23.0").await;
+        // Finished Jobs go by themselves after ten minutes.
+        world.pass(Duration::from_secs(900)).await;
         let before = inventory(&spoke(&world));
         world.delete(&world.hub, ("multicluster.x-k8s.io", "ClusterProfile", "fleet", "east"));
         world.says(SERVING, "TargetClusterResolved", "False", "ClusterProfileNotFound").await;

@@ -90,7 +90,8 @@ fn w34_after_its_anchor_is_deleted_everything_comes_back_under_the_new_one() {
         world.pass(Duration::from_secs(300)).await;
         world.ready(SERVING, "1.23.0").await;
         let anchor = spoke.server.get(anchor.0, anchor.1, anchor.2, anchor.3).expect("made again");
-        let activator = spoke.server.get("apps", "Deployment", "knative-serving", "activator").expect("made again");
+        let activator =
+            spoke.server.get("apps", "Deployment", "knative-serving", "activator").expect("made again");
         assert_eq!(activator["metadata"]["ownerReferences"][0]["uid"], anchor["metadata"]["uid"]);
     });
 }

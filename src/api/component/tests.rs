@@ -1,3 +1,5 @@
+//! Reading custom resources.
+
 #![expect(clippy::needless_pass_by_value, reason = "JSON literals read better without a borrow")]
 
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! The living set of conditions.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Choosing and loading releases.
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
@@ -9,6 +11,22 @@ use crate::source::Entry;
 
 /// Files by path.
 struct Files(BTreeMap<&'static str, String>);
+
+/// One URL, whose content changes every other time it is read.
+#[derive(Default)]
+struct Changing(std::sync::atomic::AtomicUsize);
+
+#[async_trait]
+impl Source for Changing {
+    async fn list(&self, directory: &str) -> Result<Vec<Entry>, SourceError> {
+        Err(SourceError::NotFound { location: directory.into() })
+    }
+
+    async fn read(&self, _: &str) -> Result<Bytes, SourceError> {
+        let reads = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok(config_map(&format!("read-{}", reads / 2), "1.23.0").into())
+    }
+}
 
 #[async_trait]
 impl Source for Files {
@@ -182,4 +200,16 @@ async fn a_release_is_parsed_once_and_shared() {
     assert!(Arc::ptr_eq(&first, &second));
     catalog.forget().await;
     assert!(!Arc::ptr_eq(&first, &catalog.bundled("/d/knative-serving/1.23.0").await.unwrap()));
+}
+
+#[tokio::test]
+async fn w25_a_url_is_parsed_again_only_when_its_bytes_changed() {
+    let catalog = Catalog::new(Arc::new(Changing::default()), "/d");
+    let urls = [ManifestUrl { url: "https://h/a.yaml".into() }];
+    let mut objects = Vec::new();
+    for _ in 0..3 {
+        objects.push(catalog.given(&urls, "1.23.0").await.unwrap().objects.remove(0));
+    }
+    assert!(Arc::ptr_eq(&objects[0], &objects[1]));
+    assert_eq!((objects[0][0].name(), objects[2][0].name()), ("read-0", "read-1"));
 }

@@ -1,3 +1,5 @@
+//! Version resolution and migration, by its vectors.
+
 use super::*;
 
 fn bundled() -> Vec<String> {

@@ -1,3 +1,5 @@
+//! Credential plugins as real processes that misbehave.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -55,7 +57,12 @@ async fn a_plugin_gets_what_it_is_given_and_no_more_of_our_environment() {
     let cluster = Some(ExecCluster { endpoint, config: Some(json!({"audience": "eu"})) });
     let reason = failure(&ExecRequest { cluster, ..shell(script) }).await;
     assert!(reason.starts_with("executable /bin/sh failed with exit code 3: "), "{reason}");
-    assert!(reason.contains(r#""certificate-authority-data":"cGVt","config":{"audience":"eu"},"server":"https://eu""#), "{reason}");
+    assert!(
+        reason.contains(
+            r#""certificate-authority-data":"cGVt","config":{"audience":"eu"},"server":"https://eu""#
+        ),
+        "{reason}"
+    );
 }
 
 #[tokio::test]

@@ -1,3 +1,5 @@
+//! Which provider serves a profile, and what it may add.
+
 use serde_json::json;
 
 use super::*;
@@ -18,7 +20,8 @@ fn config(policies: [&str; 2]) -> AccessConfig {
 }
 
 fn profile(providers: Value) -> ClusterProfile {
-    let object = json!({"metadata": {"namespace": "fleet", "name": "eu"}, "status": {"accessProviders": providers}});
+    let object =
+        json!({"metadata": {"namespace": "fleet", "name": "eu"}, "status": {"accessProviders": providers}});
     ClusterProfile::from_value(&object)
 }
 
@@ -80,14 +83,19 @@ fn what_cannot_be_used_is_named() {
     let bare = profile(json!([{"name": "bare", "cluster": {"server": "https://x"}}]));
     assert_eq!(error(config(["", ""]), bare), "no exec config found for provider \"bare\"");
     let no_server = profile(json!([{"name": "first", "cluster": {"server": ""}}]));
-    assert_eq!(error(config(["", ""]), no_server), "cluster profile \"fleet/eu\" has no server for provider \"first\"");
+    assert_eq!(
+        error(config(["", ""]), no_server),
+        "cluster profile \"fleet/eu\" has no server for provider \"first\""
+    );
     let policy = error(config(["Sometimes", ""]), with_extensions("eu"));
     assert_eq!(policy, "unsupported ProfileSourcedCLIArgsPolicy: \"Sometimes\" (provider \"first\")");
 }
 
 #[test]
 fn a_partial_profile_gives_an_error_and_never_a_panic() {
-    for providers in [json!(null), json!([]), json!([{}]), json!([{"name": "first"}]), json!([{"cluster": {}}])] {
+    for providers in
+        [json!(null), json!([]), json!([{}]), json!([{"name": "first"}]), json!([{"cluster": {}}])]
+    {
         assert!(config(["Append", "Replace"]).choose(&profile(providers)).is_err());
     }
 }

@@ -1,3 +1,5 @@
+//! When a credential is fetched, shared, renewed and dropped.
+
 use jiff::SignedDuration;
 use parking_lot::Mutex as SyncMutex;
 use secrecy::ExposeSecret;

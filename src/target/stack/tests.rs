@@ -1,3 +1,5 @@
+//! Tokens and deadlines around a transport.
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
@@ -45,9 +47,12 @@ fn credentials() -> Arc<CredentialCache> {
     Arc::new(CredentialCache::new(Arc::new(Counter(Mutex::new(0))), request, Arc::new(Still), limit))
 }
 
+/// Tokens and bodies, in the order they came.
+type Seen = Arc<Mutex<Vec<(String, Bytes)>>>;
+
 /// A server that takes `good` only, and notes each request's token and body.
-fn guarded(good: &'static str) -> (Transport, Arc<Mutex<Vec<(String, Bytes)>>>) {
-    let seen: Arc<Mutex<Vec<_>>> = Arc::default();
+fn guarded(good: &'static str) -> (Transport, Seen) {
+    let seen = Seen::default();
     let log = seen.clone();
     let transport = Transport::new(tower::service_fn(move |request: Request<Body>| {
         let log = log.clone();

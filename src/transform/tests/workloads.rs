@@ -55,6 +55,14 @@ fn an_override_scales_a_workload_or_the_autoscaler_of_that_name() {
 }
 
 #[test]
+fn br49_replicas_of_an_autoscaled_deployment_reach_its_autoscaler() {
+    let spec = json!({"deployments": [{"name": "webhook", "replicas": 3}]});
+    let result = serving(spec.clone(), autoscaler("webhook", json!(1), json!(5)));
+    assert_eq!(result["spec"], json!({"minReplicas": 3, "maxReplicas": 7}));
+    assert_eq!(serving(spec, deployment("webhook", json!([])))["spec"]["replicas"], Value::Null);
+}
+
+#[test]
 fn images_come_from_the_closest_override_then_from_the_template() {
     let spec = json!({"registry": {"default": "r.test/${NAME}:1", "override": {"a/c": "by-both", "c": "by-container"}}});
     let image = |workload: &str, name: &str, image: &str| {

@@ -4,9 +4,9 @@
 //! Left out: lists without a type (they are atomic), maps without a type (they merge by key) and structs without
 //! any fact inside. A label selector is atomic, so is every reference to another object of the same namespace.
 
-use self::Fact::{Always, Atomic, Keyed, KeyedAtomic, Set, Struct};
+use self::Fact::{Always, Atomic, Keyed, KeyedAtomic, Only, Scalars, Set, Struct};
 
-/// A field and what is known of it; [`Fact::Always`] stands under an empty name.
+/// A field and what is known of it; [`Fact::Always`] and [`Fact::Only`] stand under an empty name.
 pub(super) type Field = (&'static str, Fact);
 
 /// What is known of a field.
@@ -23,6 +23,10 @@ pub(super) enum Fact {
     Struct(&'static [Field]),
     /// Fields of the object that are written even when empty (no pointer, no `omitempty`).
     Always(&'static [&'static str]),
+    /// A map of scalars.
+    Scalars,
+    /// Fields without facts of an object whose fields are all known.
+    Only(&'static [&'static str]),
 }
 
 /// Groups, kinds, fields beside `metadata`.
@@ -30,6 +34,20 @@ pub(super) const KINDS: &[(&[&str], &[&str], &[Field])] = &[
     (&[""], &["Pod"], &[ROOT, ("spec", Struct(POD_SPEC)), ("status", Struct(POD_STATUS))]),
     (&[""], &["PodTemplate"], &[("", Always(&["template"])), ("template", Struct(POD_TEMPLATE))]),
     (&[""], &["Service"], &[ROOT, ("spec", Struct(SERVICE_SPEC)), ("status", Struct(SERVICE_STATUS))]),
+    (
+        &[""],
+        &["ConfigMap"],
+        &[("", Only(&["apiVersion", "kind", "immutable"])), ("binaryData", Scalars), ("data", Scalars)],
+    ),
+    (
+        &[""],
+        &["Secret"],
+        &[
+            ("", Only(&["apiVersion", "kind", "immutable", "type"])),
+            ("data", Scalars),
+            ("stringData", Scalars),
+        ],
+    ),
     (&[""], &["ServiceAccount"], &[("secrets", KeyedAtomic(&["name"]))]),
     (&[""], &["Namespace"], &[ROOT, STATUS]),
     (&[""], &["Node"], &[ROOT, ("spec", Struct(NODE_SPEC)), ("status", Struct(NODE_STATUS))]),

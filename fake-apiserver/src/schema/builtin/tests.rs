@@ -1,3 +1,5 @@
+//! The table of built-in merge facts.
+
 use std::sync::Arc;
 
 use super::builtin_merge_type;

@@ -15,6 +15,11 @@ use super::node::Node;
 use super::{Review, error, push_member};
 use crate::schema::{FieldError, FieldErrorReason as Reason};
 
+/// Longest rule we compile, in bytes.
+const MOST_BYTES: usize = 16 * 1024;
+/// Most operators of one expression: the evaluator recurses into each.
+const MOST_OPERATORS: usize = 500;
+
 /// One rule of a schema.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
@@ -50,7 +55,14 @@ impl Rule {
 /// What the compiler says of the rule or of its message expression.
 pub(super) fn compile(rule: &Value) -> Result<Rule, String> {
     let text = |name: &str| rule.get(name).and_then(Value::as_str);
-    let program = |text: &str| Program::compile(text).map(Arc::new).map_err(|problem| problem.to_string());
+    let program = |text: &str| {
+        let operators = text.bytes().filter(|byte| b".[+-*/%(".contains(byte)).count();
+        if text.len() > MOST_BYTES || operators > MOST_OPERATORS {
+            return Err("the expression is too long".to_owned());
+        }
+        let compiled = fenced(|| Program::compile(text).map_err(|problem| problem.to_string()));
+        compiled.unwrap_or_else(|| Err("the expression is not supported".to_owned())).map(Arc::new)
+    };
     let source = text("rule").unwrap_or_default();
     let compiled = program(source)?;
     Ok(Rule {
@@ -74,8 +86,17 @@ pub(super) fn compile(rule: &Value) -> Result<Rule, String> {
 pub(super) fn review(root: &Node, new: &Value, old: Option<&Value>) -> Review {
     let context = Context::default().with_all();
     let mut evaluation = Evaluation { context: &context, path: String::new(), review: Review::default() };
-    evaluation.node(root, new, old, true);
+    evaluation.node(root, new, Old { value: old, unchanged: false }, true);
     evaluation.review
+}
+
+/// What a value was before.
+#[derive(Clone, Copy)]
+struct Old<'v> {
+    /// The corresponding value; items of a list without keys have none.
+    value: Option<&'v Value>,
+    /// Whether it, or something that contains it, has not changed.
+    unchanged: bool,
 }
 
 struct Evaluation<'c> {
@@ -85,10 +106,11 @@ struct Evaluation<'c> {
 }
 
 impl Evaluation<'_> {
-    fn node(&mut self, node: &Node, new: &Value, old: Option<&Value>, is_root: bool) {
+    fn node(&mut self, node: &Node, new: &Value, mut old: Old<'_>, is_root: bool) {
         if !node.ruled || new.is_null() {
             return;
         }
+        old.unchanged |= old.value == Some(new);
         if !node.rules.is_empty() {
             self.rules(node, new, old, is_root);
         }
@@ -98,7 +120,8 @@ impl Evaluation<'_> {
                 for (name, value) in fields {
                     let Some(member) = node.member(name) else { continue };
                     push_member(&mut self.path, name);
-                    self.node(member, value, old.and_then(|old| old.get(name)), false);
+                    let before = old.value.and_then(|old| old.get(name));
+                    self.node(member, value, Old { value: before, ..old }, false);
                     self.path.truncate(length);
                 }
             }
@@ -106,7 +129,8 @@ impl Evaluation<'_> {
                 let Some(item) = node.items.as_deref() else { return };
                 for (position, value) in items.iter().enumerate() {
                     self.path.push_str(&format!("[{position}]"));
-                    self.node(item, value, node.list.counterpart(value, old), false);
+                    let before = node.list.counterpart(value, old.value);
+                    self.node(item, value, Old { value: before, ..old }, false);
                     self.path.truncate(length);
                 }
             }
@@ -114,10 +138,10 @@ impl Evaluation<'_> {
         }
     }
 
-    fn rules(&mut self, node: &Node, new: &Value, old: Option<&Value>, is_root: bool) {
+    fn rules(&mut self, node: &Node, new: &Value, old: Old<'_>, is_root: bool) {
         let mut context = self.context.new_inner_scope();
         context.add_variable_from_value("self", value::convert(node, new, is_root));
-        let old_self = old.map(|old| value::convert(node, old, is_root));
+        let old_self = old.value.map(|old| value::convert(node, old, is_root));
         for rule in &node.rules {
             let mut context = context.new_inner_scope();
             if rule.uses_old_self || rule.optional_old_self {
@@ -131,7 +155,7 @@ impl Evaluation<'_> {
                 context.add_variable_from_value("oldSelf", old_self);
             }
             let Some(error) = self.failure(rule, node, new, &context) else { continue };
-            if !rule.uses_old_self && old == Some(new) {
+            if !rule.uses_old_self && old.unchanged {
                 self.review.warnings.push(format!("{}: {}", error.path, error.message));
             } else {
                 self.review.errors.push(error);
@@ -140,11 +164,13 @@ impl Evaluation<'_> {
     }
 
     fn failure(&self, rule: &Rule, node: &Node, new: &Value, context: &Context<'_>) -> Option<FieldError> {
-        let problem = match rule.program.execute(context) {
-            Ok(CelValue::Bool(true)) | Err(ExecutionError::UndeclaredReference(_)) => return None,
-            Ok(CelValue::Bool(false)) => return Some(self.refusal(rule, new, context)),
-            Ok(_) => "rule did not evaluate to a boolean".to_owned(),
-            Err(problem) => problem.to_string(),
+        let problem = match fenced(|| rule.program.execute(context)) {
+            None | Some(Ok(CelValue::Bool(true)) | Err(ExecutionError::UndeclaredReference(_))) => {
+                return None;
+            }
+            Some(Ok(CelValue::Bool(false))) => return Some(self.refusal(rule, new, context)),
+            Some(Ok(_)) => "rule did not evaluate to a boolean".to_owned(),
+            Some(Err(problem)) => problem.to_string(),
         };
         let type_name = node.type_name.as_deref().unwrap_or_default();
         let message =
@@ -153,10 +179,11 @@ impl Evaluation<'_> {
     }
 
     fn refusal(&self, rule: &Rule, new: &Value, context: &Context<'_>) -> FieldError {
-        let computed = rule.message_program.as_ref().and_then(|program| match program.execute(context) {
-            Ok(CelValue::String(text)) => Some(text.trim().to_owned()),
-            _ => None,
-        });
+        let computed =
+            rule.message_program.as_ref().and_then(|program| match fenced(|| program.execute(context)) {
+                Some(Ok(CelValue::String(text))) => Some(text.trim().to_owned()),
+                _ => None,
+            });
         let usable = |text: &String| !text.is_empty() && !text.contains('\n');
         let detail = computed.filter(usable).unwrap_or_else(|| rule.plain_message());
         // Objects and lists are too long to be shown.
@@ -180,6 +207,11 @@ impl Evaluation<'_> {
             path => path.to_owned(),
         }
     }
+}
+
+/// Calls into the engine, some corners of which (messages such as `A{b: 1}`) are not finished and panic: `None`.
+fn fenced<T>(call: impl FnOnce() -> T) -> Option<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).ok()
 }
 
 fn one_line(rule: &str) -> String {

@@ -1,5 +1,6 @@
 //! Sentences about schemas, and the recorded cases of a real server.
 
+mod laws;
 mod recorded;
 
 use serde_json::{Value, json};
@@ -103,4 +104,39 @@ fn formats_accept_what_they_name() {
         assert_eq!(schema.validate(&json!({"a": good})), [], "{format}");
         assert_eq!(schema.validate(&json!({"a": bad})).len(), 1, "{format}");
     }
+}
+
+#[test]
+fn a_rule_too_deep_for_the_stack_does_not_compile() {
+    for rule in [
+        format!("1{} == 1", "+1".repeat(100_000)),
+        format!("self{}", ".a".repeat(100_000)),
+        format!("{}1{} == 1", "[".repeat(100_000), "]".repeat(100_000)),
+        format!("'{}' == 1 +", "x".repeat(100_000)),
+    ] {
+        let schema = json!({"type": "object", "x-kubernetes-validations": [{"rule": rule}]});
+        let errors = StructuralSchema::from_openapi(&schema, "base").unwrap_err();
+        assert_eq!(errors[0].path, "base.x-kubernetes-validations[0].rule");
+    }
+}
+
+#[test]
+fn a_rule_with_an_unknown_function_is_let_pass_and_an_error_is_reported() {
+    let rule = |rule: &str| {
+        let schema = json!({
+            "type": "object", "properties": {"a": {"type": "integer"}}, "x-kubernetes-validations": [{"rule": rule}],
+        });
+        StructuralSchema::from_openapi(&schema, "").unwrap().validate(&json!({"a": 0}))
+    };
+    assert_eq!(rule("self.a.frobnicate()"), []);
+    assert_eq!(rule("Message{field: 1}.field == 2"), []);
+    let errors = rule("1 / self.a == 1");
+    assert_eq!(errors[0].path, "<nil>");
+    assert!(errors[0].message.ends_with("evaluating rule: 1 / self.a == 1"), "{}", errors[0].message);
+}
+
+#[test]
+fn a_schema_is_shared_between_threads() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    shared(&schema(json!({})));
 }

@@ -1,0 +1,1 @@
+//! The server on real sockets.

@@ -1,0 +1,67 @@
+//! The texts of conditions. Users and their alerts match on them, so they are written in one place.
+
+use std::error::Error;
+
+/// An error with all its causes, on one line.
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        // Some errors repeat their cause in their own text.
+        if !text.ends_with(&next) {
+            text = format!("{text}: {next}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// Of `VersionMigrationEligible`: the release may not be installed.
+pub fn not_eligible(error: &dyn Error) -> String {
+    format!("Version migration is not eligible with message: {}", chain(error))
+}
+
+/// Of `InstallSucceeded`: a step of the install failed.
+pub fn install_failed(error: &dyn Error) -> String {
+    format!("Install failed with message: {}", chain(error))
+}
+
+/// Of `DeploymentsAvailable`: the named workloads are not rolled out.
+pub fn waiting_on<'a>(workloads: impl IntoIterator<Item = &'a str>) -> String {
+    format!("Waiting on deployments: {}", workloads.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// Of `DependenciesInstalled`: a dependency is on its way.
+pub fn dependency_installing(what: &str) -> String {
+    format!("Dependency installing: {what}")
+}
+
+/// Of `DependenciesInstalled`: a dependency is not there.
+pub fn dependency_missing(what: &str) -> String {
+    format!("Dependency missing: {what}")
+}
+
+/// Of `OverridesApplied`: what the resource asks for without effect.
+pub fn without_effect(names: &[String]) -> String {
+    format!("Without effect: {}", names.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer")]
+    struct Outer(#[source] Inner);
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("inner")]
+    struct Inner;
+
+    #[test]
+    fn the_causes_of_an_error_are_kept() {
+        assert_eq!(install_failed(&Outer(Inner)), "Install failed with message: outer: inner");
+        assert_eq!(waiting_on(["a", "b"]), "Waiting on deployments: a, b");
+    }
+}
