@@ -69,7 +69,16 @@ cat >"$work/providers.json" <<JSON
 {"providers":[{"name":"wire","execConfig":{"apiVersion":"client.authentication.k8s.io/v1",
   "command":"$work/plugin","provideClusterInfo":true,"interactiveMode":"Never"}}]}
 JSON
-cat >"$work/profile.yaml" <<YAML
+cat >"$work/namespaces.yaml" <<'YAML'
+apiVersion: v1
+kind: Namespace
+metadata: {name: fleet}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: knative-serving}
+YAML
+cat >"$work/profile.yaml" <<'YAML'
 apiVersion: multicluster.x-k8s.io/v1alpha1
 kind: ClusterProfile
 metadata: {name: spoke, namespace: fleet}
@@ -97,8 +106,7 @@ check "the hub takes the ClusterProfile's" hub apply --validate=false -f "$(dirn
 for crd in knativeservings.operator.knative.dev clusterprofiles.multicluster.x-k8s.io; do
   check "$crd is established" hub wait --for=condition=Established --timeout=20s "crd/$crd"
 done
-check "namespaces are created" hub create namespace fleet
-check "namespaces are created again" hub create namespace knative-serving
+check "namespaces are created" hub apply --validate=false -f "$work/namespaces.yaml"
 check "the profile is created" hub apply --validate=false -f "$work/profile.yaml"
 check "the profile gets its status" hub -n fleet patch clusterprofile spoke --subresource=status --type=merge \
   --patch-file "$work/profile-status.json"
