@@ -1,1 +1,9 @@
-//! The server on real sockets.
+//! The server on real sockets, each test on a port of its own: what clients see of TLS, HTTP, limits and the end.
+//!
+//! These tests wait for real sockets, never for a length of time.
+
+mod binary;
+mod client;
+mod ending;
+mod limits;
+mod protocols;
