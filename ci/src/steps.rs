@@ -128,6 +128,7 @@ impl Step {
 }
 
 impl Work {
+    #[expect(clippy::print_stderr, reason = "what is skipped is said")]
     fn run(&self, root: &Path) -> Result<()> {
         match self {
             Self::Cargo { args, env } => succeed(root, args, env),
