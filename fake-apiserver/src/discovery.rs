@@ -4,6 +4,7 @@
 use http::{Method, Response};
 use serde_json::{Value, json};
 
+use crate::openapi;
 use crate::registry::{Registry, Resource};
 use crate::response::{Accept, Representation, ResponseBody, encode, plain, respond};
 
@@ -23,6 +24,8 @@ pub(crate) fn answer(
         ["api"] | ["apis"] if accept.representation == Representation::Discovery => {
             return Some(aggregated(registry, parts.first() == Some(&"api"), accept));
         }
+        ["openapi", "v3"] => return Some(openapi::index(registry)),
+        ["openapi", "v3", root @ ..] => return Some(openapi::document(registry, &root.join("/"))),
         ["version"] => version(),
         [] => json!({ "paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/readyz", "/version"] }),
         ["api"] => json!({

@@ -35,6 +35,7 @@ pub mod fault;
 mod hooks;
 mod ids;
 mod kinds;
+mod openapi;
 mod options;
 pub mod patch;
 mod record;
