@@ -2,6 +2,8 @@
 //!
 //! These tests wait for real sockets, never for a length of time.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
 mod binary;
 mod client;
 mod ending;
