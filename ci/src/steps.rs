@@ -28,6 +28,8 @@ enum Work {
     Cargo { args: Vec<&'static str>, env: Vec<(&'static str, OsString)> },
     /// Installs cargo-deny unless it is there.
     CargoDeny,
+    /// The operator and two servers over sockets; needs kubectl and what `test` has built.
+    Wire,
     /// The rules of the repository.
     Tidy,
 }
@@ -72,6 +74,7 @@ fn steps(shared: Option<&Path>, is_set: impl Fn(&str) -> bool) -> Vec<Step> {
             vec![Work::CargoDeny, cargo("deny --workspace check bans licenses sources")],
         ),
         step("test", "all tests", vec![cargo_with("test --workspace", test_env)]),
+        step("wire", "the operator over sockets, with kubectl", vec![Work::Wire]),
         step(
             "meta",
             "equal seeds give equal traces",
@@ -125,6 +128,7 @@ impl Step {
 }
 
 impl Work {
+    #[expect(clippy::print_stderr, reason = "what is skipped is said")]
     fn run(&self, root: &Path) -> Result<()> {
         match self {
             Self::Cargo { args, env } => succeed(root, args, env),
@@ -132,6 +136,11 @@ impl Work {
             Self::CargoDeny => {
                 succeed(root, &["install", "--locked", "cargo-deny", "--version", "^0.20"], &[])
             }
+            Self::Wire if !is_installed("kubectl") => {
+                eprintln!("SKIPPED: kubectl is not installed");
+                Ok(())
+            }
+            Self::Wire => wire(root),
             Self::Tidy => tidy::check(root),
         }
     }
@@ -147,6 +156,7 @@ impl Work {
                 line + "cargo " + &args.join(" ")
             }
             Self::CargoDeny => "cargo install --locked cargo-deny --version ^0.20 (unless installed)".into(),
+            Self::Wire => "ci/wire/operator.sh target/debug (if there is kubectl)".into(),
             Self::Tidy => "reads every file of the repository".into(),
         }
     }
@@ -164,6 +174,16 @@ fn succeed(root: &Path, args: &[&str], env: &[(&'static str, OsString)]) -> Resu
     if !status.success() {
         bail!("cargo {} ended with {status}", args.join(" "));
     }
+    Ok(())
+}
+
+/// The script for the wire, with the programs that the tests have built.
+fn wire(root: &Path) -> Result<()> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let mut command = Command::new("bash");
+    command.arg("ci/wire/operator.sh").arg(target.join("debug")).current_dir(root);
+    let status = command.status().context("cannot start bash")?;
+    ensure!(status.success(), "ci/wire/operator.sh ended with {status}");
     Ok(())
 }
 

@@ -16,6 +16,12 @@ async fn main() {
     send(&cluster, "GET", "/version", String::new()).await;
     println!("build and first request: {:?}", started.elapsed());
 
+    let (started, before) = (tokio::time::Instant::now(), resident_kib());
+    let idle: Vec<FakeApiServer> = (0..1000).map(|_| FakeApiServer::builder().build()).collect();
+    let (elapsed, kib) = (started.elapsed() / 1000, (resident_kib() - before) / 1000);
+    println!("one more empty cluster: {elapsed:?}, {kib} KiB");
+    drop(idle);
+
     let started = tokio::time::Instant::now();
     for index in 0..COUNT {
         let body = format!(
@@ -47,6 +53,13 @@ async fn main() {
         events += frame.data_ref().map_or(0, |data| data.iter().filter(|byte| **byte == b'\n').count());
     }
     println!("{events} events read: {:?}", started.elapsed());
+}
+
+/// Resident memory of this process (Linux only, 0 elsewhere).
+fn resident_kib() -> i64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    let pages = pages.and_then(|text| text.split_whitespace().nth(1)?.parse::<i64>().ok());
+    pages.unwrap_or(0) * 4
 }
 
 async fn send(cluster: &FakeApiServer, method: &str, target: &str, body: String) -> usize {

@@ -92,3 +92,108 @@ async fn a_json_patch_whose_test_fails_changes_nothing() {
     assert_eq!((answer.code, &answer.body["reason"]), (422, &json!("Invalid")));
     assert_eq!(cluster.get("", "ConfigMap", "default", "a").unwrap()["data"], json!({"k": "1"}));
 }
+
+#[tokio::test]
+async fn applying_the_same_again_writes_nothing_whatever_was_defaulted() {
+    let template = json!({
+        "metadata": {"labels": {"app": "a"}},
+        "spec": {"restartPolicy": "Never", "containers": [{
+            "name": "c", "image": "i:1", "ports": [{"containerPort": 80}], "env": [{"name": "E", "value": "v"}],
+            "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}, "readinessProbe": {"httpGet": {"port": 80}},
+        }]},
+    });
+    let selector = json!({"matchLabels": {"app": "a"}});
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let hook = json!({
+        "name": "a.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"name": "a", "namespace": "default"}},
+        "rules": [{"apiGroups": ["x.io"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["things"]}],
+    });
+    for (path, api_version, kind, name, body) in [
+        (
+            "/apis/apps/v1/namespaces/default/deployments",
+            "apps/v1",
+            "Deployment",
+            "a",
+            json!({"spec": {"selector": selector, "template": template}}),
+        ),
+        (
+            "/apis/batch/v1/namespaces/default/jobs",
+            "batch/v1",
+            "Job",
+            "a",
+            json!({"spec": {"template": template}}),
+        ),
+        (
+            "/api/v1/namespaces/default/services",
+            "v1",
+            "Service",
+            "a",
+            json!({"spec": {"selector": {"app": "a"}, "ports": [{"name": "http", "port": 80, "targetPort": 8080}]}}),
+        ),
+        ("/api/v1/namespaces", "v1", "Namespace", "a", json!({"metadata": {"labels": {"x": "y"}}})),
+        (
+            "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+            "autoscaling/v2",
+            "HorizontalPodAutoscaler",
+            "a",
+            json!({"spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}}}),
+        ),
+        (
+            "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+            "policy/v1",
+            "PodDisruptionBudget",
+            "a",
+            json!({"spec": {"minAvailable": "80%", "selector": selector}}),
+        ),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+            "rbac.authorization.k8s.io/v1",
+            "ClusterRole",
+            "a",
+            json!({"aggregationRule": {"clusterRoleSelectors": [selector]}}),
+        ),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+            "rbac.authorization.k8s.io/v1",
+            "ClusterRoleBinding",
+            "a",
+            json!({"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "a"},
+                "subjects": [{"kind": "ServiceAccount", "name": "a", "namespace": "default"}]}),
+        ),
+        (
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+            "admissionregistration.k8s.io/v1",
+            "ValidatingWebhookConfiguration",
+            "a",
+            json!({"webhooks": [hook]}),
+        ),
+        (
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            "things.x.io",
+            json!({"spec": {"group": "x.io", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema, "subresources": {"status": {}}}]}}),
+        ),
+        (
+            "/api/v1/namespaces/default/secrets",
+            "v1",
+            "Secret",
+            "a",
+            json!({"type": "Opaque", "data": {"k": "djE="}}),
+        ),
+        ("/api/v1/namespaces/default/configmaps", "v1", "ConfigMap", "b", json!({"data": {}})),
+    ] {
+        let cluster = cluster();
+        let body = with(json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}), body);
+        let headers = [("content-type", "application/apply-patch+yaml")];
+        let target = format!("{path}/{name}?fieldManager=x&force=true");
+        let first = send_with(&cluster, "PATCH", &target, &headers, Some(body.clone())).await;
+        assert_eq!(first.code, 201, "{kind}: {}", first.text);
+        let revision = cluster.revision();
+        tokio::time::sleep(std::time::Duration::ZERO).await;
+        let second = send_with(&cluster, "PATCH", &target, &headers, Some(body)).await;
+        assert_eq!((second.code, cluster.revision()), (200, revision), "{kind}: {}", second.text);
+    }
+}

@@ -28,7 +28,7 @@ fn guarded() -> FakeApiServer {
     FakeApiServer::builder().seed(1).rbac(true).build()
 }
 
-fn grant(cluster: &FakeApiServer, user: &str, rules: Value) {
+fn grant(cluster: &FakeApiServer, user: &str, rules: &Value) {
     let role = json!({"apiVersion": RBAC, "kind": "Role", "metadata": {"name": user, "namespace": "default"}, "rules": rules});
     cluster.create(role).unwrap();
     let binding = json!({
@@ -86,7 +86,7 @@ async fn a_request_without_credentials_is_anonymous_and_forbidden() {
 #[tokio::test]
 async fn rbac_allows_what_a_role_lists_and_says_what_it_refuses() {
     let cluster = guarded();
-    grant(&cluster, "ann", json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]));
+    grant(&cluster, "ann", &json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]));
     assert_eq!(as_user(&cluster, "ann", "GET", MAPS, None).await.0, 200);
     let (code, message) = as_user(&cluster, "ann", "POST", MAPS, Some(config_map("a"))).await;
     assert_eq!(code, 403);
@@ -104,7 +104,7 @@ async fn rbac_allows_what_a_role_lists_and_says_what_it_refuses() {
 #[tokio::test]
 async fn an_apply_that_creates_needs_the_verb_create() {
     let cluster = guarded();
-    grant(&cluster, "ann", json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"]}]));
+    grant(&cluster, "ann", &json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"]}]));
     let headers = [("impersonate-user", "ann"), ("content-type", "application/apply-patch+yaml")];
     let target = format!("{MAPS}/a?fieldManager=x");
     let answer = send_with(&cluster, "PATCH", &target, &headers, Some(config_map("a"))).await;
@@ -119,7 +119,7 @@ async fn nobody_grants_what_they_do_not_hold() {
     let roles =
         json!({"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["create"]});
     let maps = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]});
-    grant(&cluster, "ann", json!([roles, maps]));
+    grant(&cluster, "ann", &json!([roles, maps]));
     let target = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
     let role = |verb: &str| {
         let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": [verb]}]);
@@ -146,7 +146,7 @@ async fn impersonation_needs_permission() {
 #[tokio::test]
 async fn access_reviews_answer_with_the_reason() {
     let cluster = guarded();
-    grant(&cluster, "ann", json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]));
+    grant(&cluster, "ann", &json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]));
     let attributes = json!({"verb": "list", "resource": "configmaps", "namespace": "default"});
     let review = json!({"spec": {"user": "ann", "resourceAttributes": attributes}});
     let target = "/apis/authorization.k8s.io/v1/subjectaccessreviews";

@@ -6,19 +6,19 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 
 use crate::case;
-use crate::files::Bundle;
 use crate::seed::Seed;
-use crate::trace::Trace;
+use crate::world::Options;
 
 /// A trace shorter than this means that nothing was simulated.
 const LINES_MIN: usize = 200;
 
 /// The trace of the reference story under a seed.
 pub fn trace_of(seed: Seed) -> Vec<String> {
-    crate::runtime::run(move || async move {
-        let trace: Trace = case::reference(seed, Bundle::Embedded).await;
-        trace.lines()
-    })
+    trace_with(Options::new(seed))
+}
+
+fn trace_with(options: Options) -> Vec<String> {
+    crate::runtime::run(move || async move { case::reference(options).await.lines() })
 }
 
 /// Compares each seed's trace with that of a second process, and with that of the seed before.
@@ -70,5 +70,11 @@ mod tests {
         assert_ne!(first, other);
         assert_eq!(first, trace_of(Seed(1)));
         assert!(first.len() >= LINES_MIN, "{} lines", first.len());
+    }
+
+    #[test]
+    fn one_draw_more_changes_the_trace() {
+        let perturbed = Options { extra_draws: 1, ..Options::new(Seed(1)) };
+        assert_ne!(trace_of(Seed(1)), trace_with(perturbed));
     }
 }

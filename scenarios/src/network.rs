@@ -40,9 +40,13 @@ pub struct Network {
 }
 
 impl Network {
-    /// No wires yet.
-    pub fn new(seed: Seed, trace: Trace) -> Self {
-        Self { sites: Arc::default(), latency: Arc::new(Mutex::new(seed.child("network"))), trace }
+    /// No wires yet. `extra_draws` are taken from the generator of latencies and thrown away.
+    pub fn new(seed: Seed, extra_draws: u32, trace: Trace) -> Self {
+        let mut latency = seed.child("network");
+        for _ in 0..extra_draws {
+            let _: u64 = latency.random();
+        }
+        Self { sites: Arc::default(), latency: Arc::new(Mutex::new(latency)), trace }
     }
 
     /// Puts a cluster behind an address; another one that was there is gone.

@@ -43,13 +43,16 @@ pub struct Options {
     pub intervals: Intervals,
     /// How long a Deployment of the fake takes to roll out.
     pub rollout: Duration,
+    /// Draws from the network's generator that are thrown away before the world begins: `meta` shows with it that one
+    /// draw more or less changes the trace.
+    pub extra_draws: u32,
 }
 
 impl Options {
     /// The usual world.
     pub fn new(seed: Seed) -> Self {
         let rollout = Duration::from_secs(5);
-        Self { seed, bundle: Bundle::Embedded, intervals: Intervals::default(), rollout }
+        Self { seed, bundle: Bundle::Embedded, intervals: Intervals::default(), rollout, extra_draws: 0 }
     }
 }
 
@@ -78,7 +81,7 @@ impl World {
     pub fn new(options: Options) -> Self {
         let clock = SimulatedClock::start();
         let trace = Trace::new(clock);
-        let network = Network::new(options.seed, trace.clone());
+        let network = Network::new(options.seed, options.extra_draws, trace.clone());
         let files = Files::new(options.bundle.clone());
         let issuer = Issuer::new(network.clone(), clock, trace.clone());
         let hub = site(&options, "hub");

@@ -54,7 +54,9 @@ pub(crate) fn list(state: &State, call: &Call, options: &ListOptions) -> Answer<
 
 /// Whether an object satisfies both selectors.
 pub(crate) fn matches(options: &ListOptions, object: &Value) -> bool {
-    options.labels.matches(&object["metadata"]["labels"]) && options.fields.matches(object)
+    // Unselective lists need not look into objects at all.
+    (options.labels.is_empty() || options.labels.matches(&object["metadata"]["labels"]))
+        && (options.fields.is_empty() || options.fields.matches(object))
 }
 
 /// Refuses field selectors that the kind does not support.

@@ -125,3 +125,35 @@ fn w22_a_stalled_rollout_is_not_ready_and_says_which() {
         assert_eq!(world.component(SERVING).expect("exists")["status"]["version"], json!(null));
     });
 }
+
+#[test]
+fn a_missing_release_directory_is_named_and_its_arrival_noticed() {
+    run(|| async {
+        let bundle = crate::files::Bundle::Directory("/no/such/directory".into());
+        let mut world = World::new(Options { bundle, ..Options::new(Seed(7)) });
+        world.add_spoke("east");
+        world.start_operator();
+        let mut resource = serving("", Some("east"));
+        resource["spec"]["version"] = json!(null);
+        world.submit(resource);
+        let text = world.says(SERVING, "InstallSucceeded", "False", "Error").await;
+        assert!(text.contains("/no/such/directory/knative-serving"), "{text}");
+    });
+}
+
+#[test]
+fn a_malformed_release_is_named_with_its_file_and_mended_without_a_restart() {
+    run(|| async {
+        let mut world = world(8);
+        let spoke = world.add_spoke("east");
+        let file = "knative-serving/1.23.0/3-serving-hpa.yaml";
+        world.files.put(file, "kind: [");
+        world.start_operator();
+        world.submit(serving("1.23.0", Some("east")));
+        let text = world.says(SERVING, "InstallSucceeded", "False", "Error").await;
+        assert!(text.contains("1.23.0"), "{text}");
+        assert!(spoke.server.get("", "Namespace", "", "knative-serving").is_none(), "something was written");
+        world.files.remove(file);
+        world.ready(SERVING, "1.23.0").await;
+    });
+}

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use crate::files::Bundle;
-use crate::seed::Seed;
 use crate::story::{EVENTING, SERVING, eventing, id, serving};
 use crate::trace::Trace;
 use crate::world::{Options, World};
 
 /// Install, upgrade, token expiry, a partition, a repair and a removal, on two spokes. Returns the trace.
-pub async fn reference(seed: Seed, bundle: Bundle) -> Trace {
-    let mut world = World::new(Options { bundle, ..Options::new(seed) });
+pub async fn reference(options: Options) -> Trace {
+    let mut world = World::new(options);
     let east = world.add_spoke("east");
     world.add_spoke("west");
     world.start_operator();

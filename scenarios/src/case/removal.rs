@@ -188,3 +188,60 @@ fn a_deleted_profile_leaves_the_spoke_alone() {
         world.ready(SERVING, "1.23.0").await;
     });
 }
+
+#[test]
+fn w12_a_half_finished_install_is_removed_whole() {
+    run(|| async {
+        let world = installed(10);
+        world.create_namespace(&spoke(&world), "istio-system");
+        let before = inventory(&spoke(&world));
+        let mut resource = serving("1.23.0", Some("east"));
+        resource["spec"]["ingress"] = json!({"istio": {"enabled": true}});
+        world.submit(resource);
+        let text = world.says(SERVING, "InstallSucceeded", "False", "ObjectsRejected").await;
+        assert!(text.contains("no matches for kind"), "{text}");
+        world.delete(&world.hub, id(SERVING));
+        world.gone(SERVING).await;
+        assert_eq!(leftovers(&before, &spoke(&world)), [""; 0]);
+    });
+}
+
+#[test]
+fn w16_br16_removal_does_not_need_the_manifests_that_were_installed() {
+    run(|| async {
+        let mut world = installed(11);
+        let before = inventory(&spoke(&world));
+        let url = "https://example.org/extra.yaml";
+        world.files.put(url, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: extra}, rules: []}");
+        let mut resource = serving("1.23.0", Some("east"));
+        resource["spec"]["additionalManifests"] = json!([{"URL": url}]);
+        world.submit(resource);
+        world.ready(SERVING, "1.23.0").await;
+        assert!(spoke(&world).server.get("rbac.authorization.k8s.io", "ClusterRole", "", "extra").is_some());
+        world.files.remove(url);
+        world.start_operator();
+        world.delete(&world.hub, id(SERVING));
+        world.gone(SERVING).await;
+        assert_eq!(leftovers(&before, &spoke(&world)), [""; 0]);
+    });
+}
+
+#[test]
+fn w11_br60_a_refused_prune_is_reported_and_made_up_for() {
+    use fake_apiserver::fault::{Action, Match, Rule};
+    run(|| async {
+        let world = installed(12);
+        world.submit(serving("1.22.0", Some("east")));
+        world.ready(SERVING, "1.22.0").await;
+        let when = Match::method(http::Method::DELETE).path("*/deployments/domain-mapping");
+        let rule = spoke(&world).link.add(Rule { when, then: Action::status(403, "Forbidden") });
+        world.set_version(SERVING, "1.23.0");
+        let text = world.says(SERVING, "InstallSucceeded", "False", "PruneFailed").await;
+        assert!(text.contains("domain-mapping"), "{text}");
+        spoke(&world).link.remove(rule);
+        world.ready(SERVING, "1.23.0").await;
+        assert!(
+            spoke(&world).server.get("apps", "Deployment", "knative-serving", "domain-mapping").is_none()
+        );
+    });
+}
