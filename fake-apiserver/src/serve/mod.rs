@@ -25,6 +25,7 @@ mod error;
 mod kubeconfig;
 mod load;
 mod log;
+mod protobuf;
 mod save;
 mod tls;
 mod wire;

@@ -7,12 +7,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::request::Parts;
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use tower::{Layer, Service, ServiceExt};
 
 use super::ending::Ending;
+use super::protobuf;
 use crate::fault::{Body, Faulty, Link};
 use crate::response::{Accept, BoxError, refuse};
 use crate::status::Status;
@@ -41,13 +43,16 @@ impl Wire {
     }
 
     async fn answer(self, request: Request<Incoming>) -> Result<Response<Body>, BoxError> {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let body = match tokio::time::timeout(BODY_TIME, read(body)).await {
             Ok(body) => body?,
             Err(_) => Err(Status::new(408, "Timeout", "the body of the request took too long")),
         };
         let response = match body {
-            Ok(body) => self.cluster.oneshot(Request::from_parts(parts, Full::<Bytes>::from(body))).await?,
+            Ok(body) => {
+                let body = as_json(&mut parts, body);
+                self.cluster.oneshot(Request::from_parts(parts, Full::<Bytes>::from(body))).await?
+            }
             Err(status) => refuse(&status, Accept::default()).map(|body| body.boxed_unsync()),
         };
         let mut response = response.map(|body| until_the_end(body, self.ending));
@@ -69,6 +74,17 @@ impl Service<Request<Incoming>> for Wire {
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         Box::pin(self.clone().answer(request))
     }
+}
+
+/// The body as the cluster understands it: protobuf becomes JSON where it can.
+fn as_json(parts: &mut Parts, body: Bytes) -> Bytes {
+    let is_protobuf = parts
+        .headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes() == protobuf::MEDIA_TYPE.as_bytes());
+    let Some(json) = is_protobuf.then(|| protobuf::to_json(&body)).flatten() else { return body };
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    json.into()
 }
 
 /// The whole body, or the refusal of one that is too large.
