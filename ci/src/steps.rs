@@ -28,8 +28,8 @@ enum Work {
     Cargo { args: Vec<&'static str>, env: Vec<(&'static str, OsString)> },
     /// Installs cargo-deny unless it is there.
     CargoDeny,
-    /// The operator and two servers over sockets; needs kubectl and what `test` has built.
-    Wire,
+    /// A script over sockets that needs a program and what `test` has built.
+    Wire { script: &'static str, built: &'static str, needs: &'static str },
     /// The rules of the repository.
     Tidy,
 }
@@ -74,7 +74,15 @@ fn steps(shared: Option<&Path>, is_set: impl Fn(&str) -> bool) -> Vec<Step> {
             vec![Work::CargoDeny, cargo("deny --workspace check bans licenses sources")],
         ),
         step("test", "all tests", vec![cargo_with("test --workspace", test_env)]),
-        step("wire", "the operator over sockets, with kubectl", vec![Work::Wire]),
+        step(
+            "wire",
+            "the operator, kubectl and the Python client over sockets",
+            vec![
+                wire("ci/wire/operator.sh", "", "kubectl"),
+                wire("ci/wire/kubectl.sh", "fake-apiserver", "kubectl"),
+                wire("ci/wire/python.sh", "fake-apiserver", "python3"),
+            ],
+        ),
         step(
             "meta",
             "equal seeds give equal traces",
@@ -92,6 +100,10 @@ fn steps(shared: Option<&Path>, is_set: impl Fn(&str) -> bool) -> Vec<Step> {
 
 fn step(name: &'static str, about: &'static str, work: Vec<Work>) -> Step {
     Step { name, about, work }
+}
+
+fn wire(script: &'static str, built: &'static str, needs: &'static str) -> Work {
+    Work::Wire { script, built, needs }
 }
 
 fn cargo(args: &'static str) -> Work {
@@ -136,11 +148,11 @@ impl Work {
             Self::CargoDeny => {
                 succeed(root, &["install", "--locked", "cargo-deny", "--version", "^0.20"], &[])
             }
-            Self::Wire if !is_installed("kubectl") => {
-                eprintln!("SKIPPED: kubectl is not installed");
+            Self::Wire { script, needs, .. } if !is_installed(needs) => {
+                eprintln!("SKIPPED: {script}, {needs} is not installed");
                 Ok(())
             }
-            Self::Wire => wire(root),
+            Self::Wire { script, built, .. } => run_script(root, script, built),
             Self::Tidy => tidy::check(root),
         }
     }
@@ -156,7 +168,9 @@ impl Work {
                 line + "cargo " + &args.join(" ")
             }
             Self::CargoDeny => "cargo install --locked cargo-deny --version ^0.20 (unless installed)".into(),
-            Self::Wire => "ci/wire/operator.sh target/debug (if there is kubectl)".into(),
+            Self::Wire { script, built, needs } => {
+                format!("{script} target/debug/{built} (if there is {needs})")
+            }
             Self::Tidy => "reads every file of the repository".into(),
         }
     }
@@ -177,13 +191,13 @@ fn succeed(root: &Path, args: &[&str], env: &[(&'static str, OsString)]) -> Resu
     Ok(())
 }
 
-/// The script for the wire, with the programs that the tests have built.
-fn wire(root: &Path) -> Result<()> {
+/// Runs a script with what the tests have built.
+fn run_script(root: &Path, script: &str, built: &str) -> Result<()> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let mut command = Command::new("bash");
-    command.arg("ci/wire/operator.sh").arg(target.join("debug")).current_dir(root);
+    command.arg(script).arg(target.join("debug").join(built)).current_dir(root);
     let status = command.status().context("cannot start bash")?;
-    ensure!(status.success(), "ci/wire/operator.sh ended with {status}");
+    ensure!(status.success(), "{script} ended with {status}");
     Ok(())
 }
 

@@ -40,7 +40,6 @@ eventually() { # seconds, command...
     sleep 0.2
   done
 }
-# The fake serves no OpenAPI documents yet, which client-side validation needs.
 hub() { kubectl --kubeconfig "$work/hub.kubeconfig" "$@"; }
 spoke() { kubectl --kubeconfig "$work/spoke.kubeconfig" "$@"; }
 gone() { ! "$@" >/dev/null 2>&1; }
@@ -101,13 +100,13 @@ spec:
 YAML
 
 "$bin/knative-operator" crds >"$work/crds.yaml"
-check "the hub takes our definitions" hub apply --validate=false -f "$work/crds.yaml"
-check "the hub takes the ClusterProfile's" hub apply --validate=false -f "$(dirname "$0")/../../scenarios/src/fixtures/clusterprofiles.yaml"
+check "the hub takes our definitions" hub apply -f "$work/crds.yaml"
+check "the hub takes the ClusterProfile's" hub apply -f "$(dirname "$0")/../../scenarios/src/fixtures/clusterprofiles.yaml"
 for crd in knativeservings.operator.knative.dev clusterprofiles.multicluster.x-k8s.io; do
   check "$crd is established" hub wait --for=condition=Established --timeout=20s "crd/$crd"
 done
-check "namespaces are created" hub apply --validate=false -f "$work/namespaces.yaml"
-check "the profile is created" hub apply --validate=false -f "$work/profile.yaml"
+check "namespaces are created" hub apply -f "$work/namespaces.yaml"
+check "the profile is created" hub apply -f "$work/profile.yaml"
 check "the profile gets its status" hub -n fleet patch clusterprofile spoke --subresource=status --type=merge \
   --patch-file "$work/profile-status.json"
 
@@ -118,7 +117,7 @@ start_operator() {
   kill -0 "${pids[-1]}"
 }
 check "the operator starts" start_operator
-check "a KnativeServing is created" hub apply --validate=false -f "$work/serving.yaml"
+check "a KnativeServing is created" hub apply -f "$work/serving.yaml"
 check "it gets Ready" hub -n knative-serving wait --for=condition=Ready --timeout=60s knativeserving/knative-serving
 check "its Deployments are on the spoke" spoke -n knative-serving get deployment activator controller webhook
 check "an anchor owns them" sh -c "kubectl --kubeconfig $work/spoke.kubeconfig -n knative-serving get deployment activator \

@@ -103,3 +103,20 @@ async fn a_webhook_cannot_keep_its_own_configuration() {
     cluster.remove("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "", "check").unwrap();
     assert_eq!(refusal(&cluster), None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_whose_contents_a_webhook_keeps_goes_once_the_webhook_is_gone() {
+    let cluster = cluster();
+    cluster.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})).unwrap();
+    let mut object = config_map("kept");
+    object["metadata"]["namespace"] = json!("a");
+    cluster.create(object).unwrap();
+    let deletes = json!([{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]}]);
+    cluster.create(webhook("ValidatingWebhookConfiguration", "Fail", json!({"rules": deletes}))).unwrap();
+    cluster.remove("", "Namespace", "", "a").unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(cluster.get("", "ConfigMap", "a", "kept").is_some());
+    cluster.remove("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "", "check").unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!(cluster.get("", "Namespace", "", "a").is_none());
+}

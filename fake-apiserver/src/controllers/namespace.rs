@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Controller, Item, Wish, Write, set_condition, split_key};
@@ -17,11 +17,16 @@ const NAMESPACES: &str = "namespaces";
 /// The finalizer in `spec.finalizers` that this controller removes.
 const OURS: &str = "kubernetes";
 
+/// How long after a refused deletion the next attempt comes.
+const RETRY: SignedDuration = SignedDuration::from_secs(5);
+
 /// The namespaces that are going, and those to look at.
 #[derive(Debug, Default)]
 pub(crate) struct Drain {
     terminating: BTreeSet<String>,
     dirty: BTreeSet<String>,
+    /// When to try again to delete what admission may have refused.
+    retries: BTreeMap<String, Timestamp>,
 }
 
 /// What keeps a namespace.
@@ -46,6 +51,7 @@ impl Controller for Drain {
                 self.dirty.insert(name.to_owned());
             } else {
                 self.terminating.remove(name);
+                self.retries.remove(name);
             }
         } else if self.terminating.contains(namespace) {
             self.dirty.insert(namespace.to_owned());
@@ -56,24 +62,33 @@ impl Controller for Drain {
 
     fn decide(&mut self, state: &State, now: Timestamp) -> Wish {
         let mut wish = Wish::default();
+        let due = self.retries.iter().filter(|(_, time)| **time <= now);
+        self.dirty.extend(due.map(|(name, _)| name.clone()));
         for name in std::mem::take(&mut self.dirty) {
-            if let Some(stored) = state.storage.get(NAMESPACES, &name) {
-                drain(state, &name, stored, now, &mut wish.writes);
+            let Some(stored) = state.storage.get(NAMESPACES, &name) else { continue };
+            if drain(state, &name, stored, now, &mut wish.writes) {
+                self.retries.insert(name, now + RETRY);
+            } else {
+                self.retries.remove(&name);
             }
+        }
+        if let Some(next) = self.retries.values().min() {
+            wish.wake_at(*next);
         }
         wish
     }
 }
 
-fn drain(state: &State, name: &str, stored: &Stored, now: Timestamp, writes: &mut Vec<Write>) {
+/// Whether it asked for deletions, which may be refused.
+fn drain(state: &State, name: &str, stored: &Stored, now: Timestamp, writes: &mut Vec<Write>) -> bool {
     let finalizers = stored.value["spec"]["finalizers"].as_array().cloned().unwrap_or_default();
     if !finalizers.iter().any(|finalizer| finalizer == OURS) {
-        return;
+        return false;
     }
     let deleted = delete_contents(state, name, writes);
     if deleted {
         // What was deleted shows in the next turn.
-        return;
+        return true;
     }
     let remains = remains(state, name);
     let mut object = (*stored.value).clone();
@@ -86,6 +101,7 @@ fn drain(state: &State, name: &str, stored: &Stored, now: Timestamp, writes: &mu
         object["spec"]["finalizers"] = json!(rest);
         writes.push(Write::Update { item, subresource: "finalize", revision: stored.revision, object });
     }
+    false
 }
 
 /// Deletes what is not being deleted yet; whether there was anything.
