@@ -29,7 +29,12 @@ enum Work {
     /// Installs cargo-deny unless it is there.
     CargoDeny,
     /// A script over sockets that needs a program and what `test` has built.
-    Wire { script: &'static str, built: &'static str, needs: &'static str },
+    Wire {
+        script: &'static str,
+        built: &'static str,
+        needs: &'static str,
+        env: Vec<(&'static str, OsString)>,
+    },
     /// The rules of the repository.
     Tidy,
 }
@@ -78,9 +83,9 @@ fn steps(shared: Option<&Path>, is_set: impl Fn(&str) -> bool) -> Vec<Step> {
             "wire",
             "the operator, kubectl and the Python client over sockets",
             vec![
-                wire("ci/wire/operator.sh", "", "kubectl"),
-                wire("ci/wire/kubectl.sh", "fake-apiserver", "kubectl"),
-                wire("ci/wire/python.sh", "fake-apiserver", "python3"),
+                wire("ci/wire/operator.sh", "", "kubectl", None),
+                wire("ci/wire/kubectl.sh", "fake-apiserver", "kubectl", reference("KO_DATA_PATH")),
+                wire("ci/wire/python.sh", "fake-apiserver", "python3", None),
             ],
         ),
         step(
@@ -102,8 +107,13 @@ fn step(name: &'static str, about: &'static str, work: Vec<Work>) -> Step {
     Step { name, about, work }
 }
 
-fn wire(script: &'static str, built: &'static str, needs: &'static str) -> Work {
-    Work::Wire { script, built, needs }
+fn wire(
+    script: &'static str,
+    built: &'static str,
+    needs: &'static str,
+    env: Option<(&'static str, OsString)>,
+) -> Work {
+    Work::Wire { script, built, needs, env: env.into_iter().collect() }
 }
 
 fn cargo(args: &'static str) -> Work {
@@ -152,7 +162,7 @@ impl Work {
                 eprintln!("SKIPPED: {script}, {needs} is not installed");
                 Ok(())
             }
-            Self::Wire { script, built, .. } => run_script(root, script, built),
+            Self::Wire { script, built, env, .. } => run_script(root, script, built, env),
             Self::Tidy => tidy::check(root),
         }
     }
@@ -192,10 +202,11 @@ fn succeed(root: &Path, args: &[&str], env: &[(&'static str, OsString)]) -> Resu
 }
 
 /// Runs a script with what the tests have built.
-fn run_script(root: &Path, script: &str, built: &str) -> Result<()> {
+fn run_script(root: &Path, script: &str, built: &str, env: &[(&'static str, OsString)]) -> Result<()> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let mut command = Command::new("bash");
     command.arg(script).arg(target.join("debug").join(built)).current_dir(root);
+    command.envs(env.iter().map(|(name, value)| (name, value)));
     let status = command.status().context("cannot start bash")?;
     ensure!(status.success(), "{script} ended with {status}");
     Ok(())
@@ -256,7 +267,7 @@ mod tests {
     #[test]
     fn all_steps_run_in_order_when_none_is_named() {
         let chosen = select(steps(None, |_| false), &[]).expect("no name is wrong");
-        assert_eq!(names(&chosen), ["fmt", "clippy", "deny", "test", "meta", "demo", "doc", "tidy"]);
+        assert_eq!(names(&chosen), ["fmt", "clippy", "deny", "test", "wire", "meta", "demo", "doc", "tidy"]);
     }
 
     #[test]
