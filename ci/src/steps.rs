@@ -178,7 +178,7 @@ impl Work {
                 line + "cargo " + &args.join(" ")
             }
             Self::CargoDeny => "cargo install --locked cargo-deny --version ^0.20 (unless installed)".into(),
-            Self::Wire { script, built, needs } => {
+            Self::Wire { script, built, needs, .. } => {
                 format!("{script} target/debug/{built} (if there is {needs})")
             }
             Self::Tidy => "reads every file of the repository".into(),
