@@ -1,3 +1,5 @@
+//! The control endpoint, route by route.
+
 use axum::body::Body;
 use http::{Method, Request};
 use http_body_util::BodyExt;
