@@ -9,7 +9,7 @@ use super::observe::Observed;
 use super::ready::{Readiness, job_finished, readiness};
 use super::shape::{Fingerprint, fingerprint, is_as_desired, owned_fields};
 use crate::manifest::{GroupKind, Object, ObjectKey};
-use crate::plan::{Phase, PhaseName};
+use crate::plan::{Phase, PhaseName, Plan};
 use crate::target::cluster::{Cluster, ClusterError, FIELD_MANAGER, Failure, Propagation};
 
 /// Applies at a time, for one custom resource (the cluster has a bound of its own over all of them).
@@ -58,6 +58,14 @@ impl Memory {
     }
 }
 
+/// Digests of desired objects, by identity.
+pub type Digests = BTreeMap<ObjectKey, Fingerprint>;
+
+/// The digests of everything in a plan.
+pub fn digests(plan: &Plan) -> Digests {
+    plan.objects().map(|object| (object.key(), fingerprint(object.value()))).collect()
+}
+
 /// What an install pass did and found.
 #[derive(Debug, Default)]
 pub struct Installation {
@@ -92,13 +100,13 @@ pub struct Gate {
     pub workload: ObjectKey,
 }
 
-/// Applies what differs. `status` of desired objects must be left out: it is not ours to write. An object that the cluster refuses for what it is does not stop the others.
+/// Applies what differs; `digests` are those of the objects in `phases`. `status` of desired objects must be left out: it is not ours to write. An object that the cluster refuses for what it is does not stop the others.
 ///
 /// # Errors
 /// The first failure that concerns the cluster rather than one object.
 pub async fn install(
     cluster: &Cluster,
-    phases: &[Phase],
+    (phases, digests): (&[Phase], &Digests),
     gates: &[Gate],
     observed: &Observed,
     inventory: &mut Inventory,
@@ -125,7 +133,7 @@ pub async fn install(
                 report.deferred.push(key);
                 continue;
             }
-            let step = decide(cluster, object, live.get(&key), inventory, memory).await?;
+            let step = decide(cluster, (object, digests[&key]), live.get(&key), inventory, memory).await?;
             steps.push(take(cluster, step));
         }
         let mut steps = futures::stream::iter(steps).buffered(APPLIES_IN_FLIGHT);
@@ -133,7 +141,7 @@ pub async fn install(
             match outcome {
                 None => {}
                 Some((object, Ok((stored, written)))) => {
-                    memory.remember(fingerprint(object.value()), &stored);
+                    memory.remember(digests[&object.key()], &stored);
                     if written {
                         report.written.push(object.key());
                     }
@@ -165,7 +173,7 @@ enum Step<'a> {
 /// Decides about one object. What is found in shape without being remembered is remembered now.
 async fn decide<'a>(
     cluster: &Cluster,
-    desired: &'a Object,
+    (desired, digest): (&'a Object, Fingerprint),
     live: Option<&Object>,
     inventory: &Inventory,
     memory: &mut Memory,
@@ -175,7 +183,6 @@ async fn decide<'a>(
         return Ok(if due { Step::Apply(desired) } else { Step::Nothing });
     }
     let Some(live) = live else { return Ok(Step::Apply(desired)) };
-    let digest = fingerprint(desired.value());
     if memory.unchanged(digest, live) {
         return Ok(Step::Nothing);
     }

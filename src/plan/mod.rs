@@ -28,7 +28,7 @@ pub use reads::pingsource_adapter;
 pub use scope::Scopes;
 
 /// What is known about the target cluster and the owner of the objects.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     /// Who owns namespaced objects.
     pub owner: Option<Owner>,

@@ -4,7 +4,9 @@
 //! pruned before what replaces it has rolled out.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use super::desired::Desired;
 use super::error::StepError;
 use super::record::BoundTarget;
 use super::session::Session;
@@ -16,7 +18,7 @@ use crate::apply::install::{Gate, Installation, Memory, install, prune};
 use crate::apply::observe::{Observed, observe};
 use crate::index::Peer;
 use crate::manifest::{GroupKind, ObjectKey, Release, version};
-use crate::plan::{self, Facts, Owner, PhaseName, Plan, PlanError};
+use crate::plan::{self, Facts, Owner, PhaseName, Plan};
 use crate::target::cluster::Failure;
 use crate::target::resolve::Target;
 
@@ -36,9 +38,10 @@ impl Reconciler {
         let Some(target) = self.target(session, &component, peers).await? else {
             return Ok(Next::After(self.intervals.drift));
         };
-        let (plan, owner_uid) = self.plan_and_record(session, &component, &release, &target, peers).await?;
+        let (desired, owner_uid) =
+            self.plan_and_record(session, &component, &release, &target, peers).await?;
         let memory = self.take_memory(session.object.uid());
-        let (next, memory) = self.install(session, &component, &plan, &target, &owner_uid, memory).await?;
+        let (next, memory) = self.install(session, &component, &desired, &target, &owner_uid, memory).await?;
         self.keep_memory(session.object.uid(), memory);
         session.status.manifests = release.sources;
         Ok(next)
@@ -122,7 +125,7 @@ impl Reconciler {
         release: &Release,
         target: &Target,
         peers: &[Peer],
-    ) -> Result<(Plan, String), StepError> {
+    ) -> Result<(Arc<Desired>, String), StepError> {
         let remote = component.is_remote();
         let namespace = namespace(session, component);
         let me = self.identity(session).await?;
@@ -146,24 +149,24 @@ impl Reconciler {
         };
         let mut facts = self.facts(session, component, release, target, &namespace).await?;
         facts.owner = Some(owner(component, planned_uid.clone()));
-        let plan = desired(component, release, &facts)?;
-        self.note_overrides(session, &plan);
-        self.record(session, component, target, &namespace, &plan).await?;
+        let desired = self.plans.desired(component, release, &facts)?;
+        self.note_overrides(session, &desired.plan);
+        self.record(session, component, target, &namespace, &desired.plan).await?;
         if !remote {
             let id = apply_set(session, &namespace, remote);
             let parent = anchor::parent_metadata(&id, &namespace, &session.record.inventory);
             session.merge_metadata(&parent).await.map_err(StepError::Hub)?;
-            return Ok((plan, planned_uid));
+            return Ok((desired, planned_uid));
         }
         let metadata = namespace_metadata(component);
         anchor::ensure_namespace(&target.cluster, &namespace, &me, &metadata).await?;
         let anchor = claim.ensure(found, &session.record.inventory).await?;
         let uid = anchor.uid().to_owned();
         if uid == planned_uid {
-            return Ok((plan, uid));
+            return Ok((desired, uid));
         }
         facts.owner = Some(owner(component, uid.clone()));
-        Ok((desired(component, release, &facts)?, uid))
+        Ok((self.plans.desired(component, release, &facts)?, uid))
     }
 
     /// Says which overrides are without effect (W42).
@@ -201,7 +204,7 @@ impl Reconciler {
         &self,
         session: &mut Session<'_>,
         component: &Component,
-        plan: &Plan,
+        desired: &Desired,
         target: &Target,
         owner_uid: &str,
         mut memory: Memory,
@@ -210,11 +213,13 @@ impl Reconciler {
         let kinds = session.record.inventory.kinds();
         let observed =
             observe(&target.cluster, &kinds, &selector, &memory).await.map_err(StepError::Target)?;
+        let Desired { plan, digests } = desired;
         let gates = gates(component.kind, session, plan);
         let inventory = &mut session.record.inventory;
-        let report = install(&target.cluster, &plan.phases, &gates, &observed, inventory, &mut memory)
-            .await
-            .map_err(StepError::Target)?;
+        let report =
+            install(&target.cluster, (&plan.phases, digests), &gates, &observed, inventory, &mut memory)
+                .await
+                .map_err(StepError::Target)?;
         if !report.written.is_empty() {
             tracing::info!(object = %session.key, cluster = target.cluster.name(), owner = owner_uid,
                 objects = report.written.len(), "applied");
@@ -367,17 +372,6 @@ fn apply_set(session: &Session<'_>, namespace: &str, remote: bool) -> String {
             plan::apply_set_id(&parent, &key.namespace, &key.name)
         }
     }
-}
-
-/// The plan without `status` on its objects: some releases carry it, and it is not ours to write.
-fn desired(component: &Component, release: &Release, facts: &Facts) -> Result<Plan, PlanError> {
-    let mut plan = plan::plan(component, release, facts)?;
-    for object in plan.phases.iter_mut().flat_map(|phase| &mut phase.objects) {
-        if let Some(fields) = object.value_mut().as_object_mut() {
-            fields.remove("status");
-        }
-    }
-    Ok(plan)
 }
 
 /// The anchor with this UID, or the custom resource itself when it is local.

@@ -4,6 +4,7 @@
 //! failure means is in [`error`]. Nothing is remembered between passes but caches that may be lost at any time.
 
 mod converge;
+mod desired;
 pub mod error;
 pub mod events;
 mod finalize;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use self::desired::Plans;
 use self::error::{Category, StepError};
 use self::events::{Recorder, Severity};
 use self::record::Record;
@@ -79,6 +81,7 @@ pub struct Reconciler {
     events: Recorder,
     intervals: Intervals,
     kubernetes_min_version: Option<String>,
+    plans: Plans,
     /// By UID of the custom resource.
     memories: Mutex<BTreeMap<String, Memory>>,
 }
@@ -93,8 +96,8 @@ impl Reconciler {
         kubernetes_min_version: Option<String>,
     ) -> Self {
         let events = Recorder::new(targets.hub().clone(), clock.clone());
-        let memories = Mutex::default();
-        Self { targets, catalog, clock, events, intervals, kubernetes_min_version, memories }
+        let (plans, memories) = (Plans::default(), Mutex::default());
+        Self { targets, catalog, clock, events, intervals, kubernetes_min_version, plans, memories }
     }
 
     /// One pass. `peers` are the other custom resources of this hub.
@@ -227,6 +230,7 @@ impl Reconciler {
 
     fn forget(&self, uid: &str) {
         self.memories.lock().remove(uid);
+        self.plans.forget(uid);
         self.events.forget(uid);
     }
 
