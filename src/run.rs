@@ -12,7 +12,7 @@ use tower::{Layer, ServiceExt};
 
 use crate::clock::{Clock, SystemClock};
 use crate::controller::{self, Pacing};
-use crate::manifest::{Catalog, Directory, Embedded};
+use crate::manifest::{Catalog, Directory, Embedded, version};
 use crate::process::connect::{self, TlsConnector};
 use crate::process::exec::ExecPlugins;
 use crate::reconcile::{Intervals, Reconciler};
@@ -75,7 +75,8 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let config = hub_config(args.kubeconfig.as_deref()).await?;
     let mut limits = Limits::default();
     if let Some(version) = args.kubernetes_min_version.as_deref().filter(|version| !version.is_empty()) {
-        limits.kubernetes_min = minor_version(version).ok_or_else(|| RunError::MinVersion(version.into()))?;
+        version::parse(version).ok_or_else(|| RunError::MinVersion(version.into()))?;
+        limits.kubernetes_min = version.into();
     }
     let transport = hub_transport(&config).map_err(RunError::Connect)?;
     let client = stack::client(transport, None, limits.request);
@@ -138,12 +139,6 @@ fn hub_transport(config: &Config) -> Result<Transport, kube::Error> {
     Ok(Transport::new(service))
 }
 
-/// `v1.33` or `1.33.2` as a pair of numbers.
-fn minor_version(text: &str) -> Option<(u64, u64)> {
-    let mut parts = text.strip_prefix('v').unwrap_or(text).split('.');
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
 /// A duration as Go writes it (`90s`, `1m30s`); negative ones count as zero.
 fn duration(text: &str) -> Result<Duration, String> {
     let span: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
@@ -174,12 +169,5 @@ mod tests {
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("-5s"), Ok(Duration::ZERO));
         assert!(duration("soon").is_err());
-    }
-
-    #[test]
-    fn versions_are_read_with_and_without_their_v() {
-        assert_eq!(minor_version("v1.33.0"), Some((1, 33)));
-        assert_eq!(minor_version("1.35"), Some((1, 35)));
-        assert_eq!(minor_version("new"), None);
     }
 }

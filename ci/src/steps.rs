@@ -51,8 +51,12 @@ pub(crate) enum Outcome {
 }
 
 /// Where reference data can be, and the variable that tells a test so.
-const REFERENCE_DATA: [(&str, &str); 3] =
-    [("KO_DATA_PATH", "knative"), ("GOLDENS", "goldens"), ("CONFORMANCE_CASES", "conformance/cases")];
+const REFERENCE_DATA: [(&str, &str); 4] = [
+    ("KO_DATA_PATH", "knative"),
+    ("GOLDENS", "goldens"),
+    ("CONFORMANCE_CASES", "conformance/cases"),
+    ("TAKEOVER_OBJECTS", "takeover"),
+];
 
 /// The steps in the order in which they run.
 pub(crate) fn all(root: &Path) -> Vec<Step> {
@@ -212,7 +216,7 @@ fn run_script(root: &Path, script: &str, built: &str, env: &[(&'static str, OsSt
     Ok(())
 }
 
-/// `RUSTFLAGS` would replace the flags of `.cargo/config.toml`; what `cargo run` tells this program about its own
+/// `RUSTFLAGS` would build something else than the repository says; what `cargo run` tells this program about its own
 /// package would make build scripts that ask for it run again.
 fn is_unwanted(variable: &str) -> bool {
     variable == "RUSTFLAGS"
@@ -293,7 +297,9 @@ mod tests {
     fn reference_data_beside_the_repository_is_used_unless_a_variable_is_set() {
         let text = listing(&steps(Some(Path::new("/s")), |name| name == "GOLDENS"));
         assert!(
-            text.contains("KO_DATA_PATH=/s/knative CONFORMANCE_CASES=/s/conformance/cases INSTA_UPDATE=no")
+            text.contains(
+                "KO_DATA_PATH=/s/knative CONFORMANCE_CASES=/s/conformance/cases TAKEOVER_OBJECTS=/s/takeover INSTA_UPDATE=no"
+            )
         );
         assert_eq!(text.matches("-- demo").count(), 2);
         assert!(text.contains("KO_DATA_PATH=/s/knative cargo run --release -p scenarios -- demo"));

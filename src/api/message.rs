@@ -32,16 +32,6 @@ pub fn waiting_on<'a>(workloads: impl IntoIterator<Item = &'a str>) -> String {
     format!("Waiting on deployments: {}", workloads.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// Of `DependenciesInstalled`: a dependency is on its way.
-pub fn dependency_installing(what: &str) -> String {
-    format!("Dependency installing: {what}")
-}
-
-/// Of `DependenciesInstalled`: a dependency is not there.
-pub fn dependency_missing(what: &str) -> String {
-    format!("Dependency missing: {what}")
-}
-
 /// Of `OverridesApplied`: what the resource asks for without effect.
 pub fn without_effect(names: &[String]) -> String {
     format!("Without effect: {}", names.join("; "))

@@ -7,7 +7,10 @@ pub const MINIMUM_KUBERNETES: &str = "v1.33.0";
 
 /// A cluster runs something too old, or something that is no version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("kubernetes {found} is not supported: at least {minimum} is required")]
+#[error(
+    "kubernetes version {found:?} is not compatible, need at least {minimum:?} (this can be overridden with the env var \
+     \"KUBERNETES_MIN_VERSION\")"
+)]
 pub struct UnsupportedKubernetes {
     /// What the cluster says.
     pub found: String,

@@ -18,6 +18,7 @@ use super::stack::{self, ConnectError, Connector};
 use crate::api::cluster_profile::ClusterProfile;
 use crate::api::{ClusterProfileRef, Reason};
 use crate::clock::Clock;
+use crate::plan::{MINIMUM_KUBERNETES, UnsupportedKubernetes, check_kubernetes};
 use crate::source::{Source, SourceError};
 
 /// API of ClusterProfiles (KEP-4322).
@@ -30,13 +31,17 @@ pub struct Limits {
     pub request: Duration,
     /// For one run of a credential plugin.
     pub plugin: Duration,
-    /// Oldest Kubernetes that is served.
-    pub kubernetes_min: (u64, u64),
+    /// Oldest Kubernetes that is served, for instance `v1.33.0`.
+    pub kubernetes_min: String,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { request: Duration::from_secs(10), plugin: Duration::from_secs(10), kubernetes_min: (1, 33) }
+        Self {
+            request: Duration::from_secs(10),
+            plugin: Duration::from_secs(10),
+            kubernetes_min: MINIMUM_KUBERNETES.into(),
+        }
     }
 }
 
@@ -130,17 +135,13 @@ pub enum ResolveError {
         cause: ClusterError,
     },
     /// The cluster's Kubernetes is too old.
-    #[error(
-        "kubernetes version {found:?} of {cluster} is not compatible, need at least \
-         \"v{}.{}\" (this can be overridden with the env var \"KUBERNETES_MIN_VERSION\")", minimum.0, minimum.1
-    )]
+    #[error("{cluster} cannot be used")]
     TooOld {
         /// The cluster.
         cluster: String,
-        /// What it said.
-        found: String,
-        /// What is needed.
-        minimum: (u64, u64),
+        /// What it runs and what is needed.
+        #[source]
+        cause: UnsupportedKubernetes,
     },
 }
 
@@ -342,23 +343,11 @@ impl Targets {
         let uid = system["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         if !self.checked.lock().contains(&uid) {
             let version = cluster.read("/version").await.map_err(failed)?;
-            self.check_version(&cluster, &version)?;
+            let found = version["gitVersion"].as_str().unwrap_or_default();
+            check_kubernetes(found, &self.limits.kubernetes_min)
+                .map_err(|cause| ResolveError::TooOld { cluster: cluster.name().into(), cause })?;
             self.checked.lock().insert(uid.clone());
         }
         Ok(Target { cluster, uid })
-    }
-
-    fn check_version(&self, cluster: &Cluster, version: &serde_json::Value) -> Result<(), ResolveError> {
-        // Minor versions of some distributions end in `+`.
-        let number = |field: &str| version[field].as_str()?.trim_end_matches('+').parse::<u64>().ok();
-        let minimum = self.limits.kubernetes_min;
-        match number("major").zip(number("minor")) {
-            Some(found) if found >= minimum => Ok(()),
-            _ => Err(ResolveError::TooOld {
-                cluster: cluster.name().into(),
-                found: version["gitVersion"].as_str().unwrap_or("unknown").into(),
-                minimum,
-            }),
-        }
     }
 }
