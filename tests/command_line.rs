@@ -181,7 +181,10 @@ fn a_kubeconfig_that_cannot_be_used_is_named_and_not_quoted() {
     // Nobody listens on a port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let cases = [
-        (files.write("nowhere", leads_to(&format!("https://127.0.0.1:{port}"))), "failed to reach the local cluster"),
+        (
+            files.write("nowhere", leads_to(&format!("https://127.0.0.1:{port}"))),
+            "failed to reach the local cluster",
+        ),
         (files.write("no-url", leads_to("not a url")), "no-url"),
         (files.write("no-context", "{current-context: s3}"), "no-context"),
         (files.write("no-yaml", "token: s3cret\n  - s3cret: ["), "no-yaml is malformed at line 2"),

@@ -76,7 +76,9 @@ pub async fn config(args: HubArgs) -> Result<Config, HubError> {
     let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let files = match (args.kubeconfig, given("KUBECONFIG")) {
         (Some(file), _) => vec![file],
-        (None, Some(list)) => std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect(),
+        (None, Some(list)) => {
+            std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect()
+        }
         (None, None) => Vec::new(),
     };
     let mut config = if !files.is_empty() {

@@ -143,11 +143,7 @@ impl Fleet {
 
     /// Expects a refusal with this reason whose message holds all of `words`, and no secret.
     #[track_caller]
-    pub(crate) fn assert_refused(
-        outcome: Result<Target, (Reason, String)>,
-        reason: Reason,
-        words: &[&str],
-    ) {
+    pub(crate) fn assert_refused(outcome: Result<Target, (Reason, String)>, reason: Reason, words: &[&str]) {
         let Err((actual, message)) = outcome else { panic!("it resolved") };
         assert_eq!(actual, reason, "{message}");
         for word in words {

@@ -19,7 +19,10 @@ async fn every_failure_of_a_plugin_is_told_apart_and_none_outlasts_its_cause() {
         ("true", "not an ExecCredential"),
         ("head -c 104857600 /dev/zero", "longer than 1048576 bytes"),
         (r#"echo '{"apiVersion":"client.authentication.k8s.io/v1"}'"#, "didn't return a status field"),
-        (r#"echo '{"apiVersion":"client.authentication.k8s.io/v9","status":{"token":"s3cret"}}'"#, "returned version"),
+        (
+            r#"echo '{"apiVersion":"client.authentication.k8s.io/v9","status":{"token":"s3cret"}}'"#,
+            "returned version",
+        ),
     ];
     for (script, words) in failures {
         fleet.plugin_is(script);
@@ -34,7 +37,11 @@ async fn a_plugin_that_hangs_is_given_up() {
     let (spoke, fleet) = (serve("spoke.internal").await, Fleet::new("hangs", short()));
     fleet.point_to(&spoke.endpoint());
     fleet.plugin_is("exec sleep 1000");
-    Fleet::assert_refused(fleet.resolve().await, Reason::CredentialsFailed, &["fleet/spoke", "no answer within"]);
+    Fleet::assert_refused(
+        fleet.resolve().await,
+        Reason::CredentialsFailed,
+        &["fleet/spoke", "no answer within"],
+    );
 }
 
 #[tokio::test]
@@ -50,7 +57,15 @@ async fn a_token_that_the_spoke_does_not_know_is_rejected_not_unreachable() {
     let (spoke, fleet) = (serve("spoke.internal").await, Fleet::new("unknown", Limits::default()));
     fleet.point_to(&spoke.endpoint());
     fleet.plugin_says(&json!({ "token": "s3cret-of-another" }));
-    Fleet::assert_refused(fleet.resolve().await, Reason::CredentialsRejected, &["fleet/spoke", "Unauthorized"]);
+    Fleet::assert_refused(
+        fleet.resolve().await,
+        Reason::CredentialsRejected,
+        &["fleet/spoke", "Unauthorized"],
+    );
     fleet.plugin_says(&json!({ "token": "s3cret\nX-Header: smuggled" }));
-    Fleet::assert_refused(fleet.resolve().await, Reason::CredentialsFailed, &["characters that no header may hold"]);
+    Fleet::assert_refused(
+        fleet.resolve().await,
+        Reason::CredentialsFailed,
+        &["characters that no header may hold"],
+    );
 }

@@ -40,9 +40,17 @@ async fn the_name_in_the_certificate_is_the_servers_or_the_one_the_profile_gives
     fleet.point_to(&named("spoke.internal"));
     assert_eq!(fleet.resolve().await.unwrap().uid, spoke.uid());
     fleet.point_to(&named("elsewhere.internal"));
-    Fleet::assert_refused(fleet.resolve().await, Reason::RemoteClusterUnreachable, &["fleet/spoke", "certificate"]);
+    Fleet::assert_refused(
+        fleet.resolve().await,
+        Reason::RemoteClusterUnreachable,
+        &["fleet/spoke", "certificate"],
+    );
     fleet.point_to(&named("no name at all"));
-    Fleet::assert_refused(fleet.resolve().await, Reason::RemoteClientCreationFailed, &["invalid server name"]);
+    Fleet::assert_refused(
+        fleet.resolve().await,
+        Reason::RemoteClientCreationFailed,
+        &["invalid server name"],
+    );
 }
 
 #[tokio::test]
@@ -65,9 +73,17 @@ async fn a_profile_to_nowhere_is_unreachable_and_says_where() {
     // Nobody listens on a port that was free a moment ago.
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     fleet.point_to(&json!({ "server": format!("https://127.0.0.1:{port}") }));
-    Fleet::assert_refused(fleet.resolve().await, Reason::RemoteClusterUnreachable, &["fleet/spoke", "refused"]);
+    Fleet::assert_refused(
+        fleet.resolve().await,
+        Reason::RemoteClusterUnreachable,
+        &["fleet/spoke", "refused"],
+    );
     for server in ["ftp://spoke", "not a url", "https://"] {
         fleet.point_to(&json!({ "server": server }));
-        Fleet::assert_refused(fleet.resolve().await, Reason::RemoteClientCreationFailed, &["fleet/spoke", server]);
+        Fleet::assert_refused(
+            fleet.resolve().await,
+            Reason::RemoteClientCreationFailed,
+            &["fleet/spoke", server],
+        );
     }
 }
