@@ -40,6 +40,7 @@ mod options;
 pub mod patch;
 mod record;
 mod registry;
+mod represent;
 mod request;
 mod response;
 mod reviews;
@@ -53,6 +54,7 @@ mod state;
 pub mod status;
 pub mod storage;
 mod strategy;
+mod table;
 mod validation;
 mod verb;
 

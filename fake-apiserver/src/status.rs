@@ -123,6 +123,12 @@ impl Status {
         Self::new(406, "NotAcceptable", message).with_details(json!({}))
     }
 
+    /// 406: a representation of single objects for a list, or the other way round.
+    pub(crate) fn misfit(asked: &str, found: &str) -> Box<Self> {
+        let message = format!("you requested {asked}, but the requested object is {found}");
+        Self::new(406, "NotAcceptable", message)
+    }
+
     /// 410: the version asked for is no longer kept.
     pub fn expired(message: impl Into<String>) -> Box<Self> {
         Self::new(410, "Expired", message)

@@ -70,6 +70,7 @@ fn version_of(
     let name = declaration["name"].as_str().unwrap_or_default();
     let mut version = Version::new(group, name, kind, Arc::new(MergeType::Deduced));
     version.served = declaration["served"] != false;
+    version.columns = crate::table::custom_columns_of(&declaration["additionalPrinterColumns"]).into();
     if declaration["deprecated"] == true {
         let api = &version.api_version;
         let standard = format!("{api} {kind} is deprecated");

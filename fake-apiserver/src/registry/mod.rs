@@ -13,6 +13,7 @@ use bytes::Bytes;
 use crate::schema::{MergeType, StructuralSchema};
 use crate::status::ResourceName;
 use crate::storage::ResourceId;
+use crate::table::Column;
 
 pub(crate) use self::custom::resource_of;
 
@@ -75,6 +76,8 @@ pub(crate) struct Version {
     pub(crate) merge: Arc<MergeType>,
     pub(crate) scale: Option<ScalePaths>,
     pub(crate) deprecation: Option<String>,
+    /// What a Table shows.
+    pub(crate) columns: Arc<[Column]>,
 }
 
 /// Where the scale subresource finds its fields, as JSON pointers.
@@ -99,6 +102,7 @@ impl Version {
             merge,
             scale: None,
             deprecation: None,
+            columns: Arc::default(),
         }
     }
 

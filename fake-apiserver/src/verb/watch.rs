@@ -15,8 +15,10 @@ use tokio::time::Instant;
 
 use super::get::parse_version;
 use super::list::{check_fields, list, matches};
+use crate::clock::Clock;
 use crate::options::ListOptions;
-use crate::response::{BoxError, Representation, encode, write_event, write_object};
+use crate::represent::{Encoded, View};
+use crate::response::{BoxError, encode, write_event};
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::{Event, ResourceId, Stored};
@@ -35,7 +37,10 @@ pub(crate) struct Watch {
     state: Arc<Mutex<State>>,
     call: Call,
     options: ListOptions,
-    representation: Representation,
+    view: View,
+    clock: Clock,
+    /// Whether an event has told the columns of a Table.
+    headed: bool,
     resource: ResourceId,
     notify: Arc<Notify>,
     /// Position in the event log of the next event to look at.
@@ -55,7 +60,8 @@ pub(crate) fn start(
     state: &mut State,
     call: Call,
     options: ListOptions,
-    representation: Representation,
+    view: View,
+    clock: Clock,
 ) -> Answer<Watch> {
     check_fields(&call, &options)?;
     let resource = call.resource().id.clone();
@@ -74,7 +80,9 @@ pub(crate) fn start(
         finished: false,
         call,
         options,
-        representation,
+        view,
+        clock,
+        headed: false,
     };
     watch.begin(state)?;
     Ok(watch)
@@ -221,26 +229,22 @@ impl Watch {
     }
 
     fn send(&mut self, kind: &str, stored: &Stored) {
+        self.send_object(kind, Encoded::from(stored));
+    }
+
+    fn send_object(&mut self, kind: &str, object: Encoded<'_>) {
         let version = self.call.served.version();
-        write_event(&mut self.pending, kind, |out| write_object(out, version, stored, self.representation));
+        let view = self.view.at(self.clock.now());
+        let heading = !std::mem::replace(&mut self.headed, true);
+        write_event(&mut self.pending, kind, |out| view.write(out, version, object, heading));
     }
 
     fn send_bookmark(&mut self, revision: u64, annotations: Option<Value>) {
-        let (kind, api_version) = match self.representation {
-            Representation::Full | Representation::Discovery => {
-                (self.call.resource().kind.as_str(), self.call.version().api_version.as_str())
-            }
-            Representation::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1"),
-        };
-        let mut object = json!({
-            "kind": kind,
-            "apiVersion": api_version,
-            "metadata": { "resourceVersion": revision.to_string() },
-        });
+        let mut object = json!({ "metadata": { "resourceVersion": revision.to_string() } });
         if let Some(annotations) = annotations {
             object["metadata"]["annotations"] = annotations;
         }
-        write_event(&mut self.pending, "BOOKMARK", |out| out.extend(encode(&object)));
+        self.send_object("BOOKMARK", Encoded::from(&object));
     }
 
     fn send_expired(&mut self, asked: u64, current: u64) {
