@@ -67,16 +67,26 @@ pub(crate) fn prepare_create(state: &mut State, call: &Call, object: &mut Value)
         "services" => allocate_addresses(state, object),
         "jobs.batch" => label_job(&uid, &call.name, object),
         "customresourcedefinitions.apiextensions.k8s.io" => {
-            let versions = object["spec"]["versions"].as_array();
-            let storage = versions.into_iter().flatten().find(|version| version["storage"] == true);
-            let name = storage.map(|version| version["name"].clone()).unwrap_or_default();
             object["status"] = json!({
                 "conditions": null,
                 "acceptedNames": { "plural": "", "kind": "" },
-                "storedVersions": [name],
+                "storedVersions": null,
             });
+            note_storage_version(object);
         }
         _ => {}
+    }
+}
+
+/// Adds the storage version of a definition to those that objects may be stored in.
+fn note_storage_version(definition: &mut Value) {
+    let versions = definition["spec"]["versions"].as_array();
+    let storage = versions.into_iter().flatten().find(|version| version["storage"] == true);
+    let Some(name) = storage.map(|version| version["name"].clone()) else { return };
+    match definition["status"]["storedVersions"].as_array_mut() {
+        Some(stored) if stored.contains(&name) => {}
+        Some(stored) => stored.push(name),
+        None => definition["status"]["storedVersions"] = json!([name]),
     }
 }
 
@@ -167,7 +177,7 @@ pub(crate) fn prepare_update(call: &Call, old: &Value, new: &mut Value) {
             }
             match &*resource.id {
                 "namespaces" => copy_member(old, new, "spec"),
-                "customresourcedefinitions.apiextensions.k8s.io" => {}
+                "customresourcedefinitions.apiextensions.k8s.io" => note_storage_version(new),
                 _ => {}
             }
         }

@@ -192,14 +192,6 @@ fn set_status(definition: &mut Value, conflict: Option<&NameConflict>, now: Time
             set_condition(definition, "NamesAccepted", false, conflict.reason, &conflict.message, &time);
         }
     }
-    let versions = definition["spec"]["versions"].as_array();
-    let storage = versions.into_iter().flatten().find(|version| version["storage"] == true);
-    if let Some(name) = storage.map(|version| version["name"].clone())
-        && let Some(versions) = definition["status"]["storedVersions"].as_array_mut()
-        && !versions.contains(&name)
-    {
-        versions.push(name);
-    }
 }
 
 fn set_condition(definition: &mut Value, kind: &str, holds: bool, reason: &str, message: &str, time: &str) {
