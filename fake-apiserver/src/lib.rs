@@ -28,6 +28,7 @@ pub mod auth;
 mod builder;
 pub mod clock;
 mod controllers;
+mod convert;
 mod defaults;
 mod discovery;
 mod edit;

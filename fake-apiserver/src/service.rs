@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -21,10 +22,11 @@ use crate::response::{Accept, BoxError, ResponseBody, encode, refuse, respond};
 use crate::server::FakeApiServer;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
+use crate::storage::Stored;
 use crate::verb::delete::{self, Deleted};
 use crate::verb::patch::{self, PatchKind};
-use crate::verb::{self, create, get, list, scale, update, watch};
-use crate::{discovery, reviews};
+use crate::verb::{self, create, create_below, get, list, scale, update, watch};
+use crate::{convert, discovery, reviews};
 
 /// A cluster as a tower service for any body. Made by [`FakeApiServer::service`].
 #[derive(Clone, Debug)]
@@ -172,12 +174,12 @@ impl Incoming<'_> {
             ("get", "" | "status") => {
                 let version = self.info.query.get("resourceVersion").unwrap_or_default();
                 let stored = get::get(state, &call, version)?;
-                self.object(200, &call, &*stored, accept)
+                self.stored(200, state, &call, &stored, accept)
             }
             ("list", "") => {
                 let options = ListOptions::parse(&self.info.query, false)?;
                 let found = list::list(state, &call, &options)?;
-                self.list(&call, &found, accept)
+                self.list(state, &call, &found, accept)
             }
             ("watch", "") => self.watch(state, call.clone(), accept),
             ("create", _) => self.create(state, &mut call, accept),
@@ -185,25 +187,25 @@ impl Incoming<'_> {
                 call.options = WriteOptions::parse(&self.info.query, "UpdateOptions")?;
                 let body = self.decode(&call)?;
                 let (stored, created) = update::put(state, &mut call, body)?;
-                self.object(if created { 201 } else { 200 }, &call, &*stored, accept)
+                self.stored(if created { 201 } else { 200 }, state, &call, &stored, accept)
             }
             ("patch", _) => {
                 let kind = self.patch_kind(&call)?;
                 call.options = WriteOptions::parse(&self.info.query, "PatchOptions")?;
                 let body = self.decode_patch(kind)?;
                 let (stored, created) = patch::patch(state, &mut call, kind, &body)?;
-                self.object(if created { 201 } else { 200 }, &call, &*stored, accept)
+                self.stored(if created { 201 } else { 200 }, state, &call, &stored, accept)
             }
             ("delete", "") => {
                 let options = DeleteOptions::parse(&self.info.query, &self.decode_options()?)?;
                 let deleted = delete::delete(state, &mut call, &options)?;
-                self.deleted(&call, &deleted, accept)
+                self.deleted(state, &call, &deleted, accept)
             }
             ("deletecollection", "") => {
                 let options = DeleteOptions::parse(&self.info.query, &self.decode_options()?)?;
                 let selection = ListOptions::parse(&self.info.query, false)?;
                 let found = delete::delete_collection(state, &mut call, &selection, &options)?;
-                self.list(&call, &found, accept)
+                self.list(state, &call, &found, accept)
             }
             _ => Err(Status::method_not_allowed()),
         };
@@ -272,14 +274,15 @@ impl Incoming<'_> {
         let mut body = self.decode(call)?;
         if call.resource().traits.virtual_resource {
             verb::check_type(&state.registry, call, &mut body)?;
-            return self.object(201, call, &reviews::answer(state, call, body)?, accept);
+            let answer = reviews::answer(state, call, body)?;
+            return self.object(201, call, Encoded::from(&answer), accept);
         }
         if !call.subresource.is_empty() {
-            let answer = reviews::create_subresource(state, call, &body)?;
+            let answer = create_below::create_below(state, call, &body)?;
             return Ok(respond(201, encode(&answer), accept));
         }
         let stored = create::create(state, call, body, false)?;
-        self.object(201, call, &*stored, accept)
+        self.stored(201, state, call, &stored, accept)
     }
 
     fn change_scale(
@@ -320,30 +323,56 @@ impl Incoming<'_> {
         View::choose(accept, form, call.resource(), &self.info.query, call.now)
     }
 
-    fn object<'o>(
+    fn object(
         &self,
         code: u16,
         call: &Call,
-        object: impl Into<Encoded<'o>>,
+        object: Encoded<'_>,
         accept: Accept,
     ) -> Answer<Response<ResponseBody>> {
         let mut out = Vec::with_capacity(512);
-        self.view(call, Form::Object, accept)?.write(&mut out, call.version(), object.into(), true);
+        self.view(call, Form::Object, accept)?.write(&mut out, call.version(), object, true);
         Ok(respond(code, out, accept))
     }
 
-    fn list(&self, call: &Call, found: &list::Found, accept: Accept) -> Answer<Response<ResponseBody>> {
-        let items = found.items.iter().map(|stored| &**stored);
+    fn stored(
+        &self,
+        code: u16,
+        state: &State,
+        call: &Call,
+        stored: &Arc<Stored>,
+        accept: Accept,
+    ) -> Answer<Response<ResponseBody>> {
+        let seen = convert::seen_stored(state, call, stored)?;
+        self.object(code, call, Encoded::from(&*seen), accept)
+    }
+
+    fn list(
+        &self,
+        state: &State,
+        call: &Call,
+        found: &list::Found,
+        accept: Accept,
+    ) -> Answer<Response<ResponseBody>> {
+        let items = found.items.iter().map(|stored| convert::seen_stored(state, call, stored));
+        let items: Vec<Arc<Stored>> = items.collect::<Answer<_>>()?;
+        let items = items.iter().map(|stored| &**stored);
         let view = self.view(call, Form::List, accept)?;
         Ok(respond(200, view.list(call.resource(), call.version(), &found.meta, items), accept))
     }
 
-    fn deleted(&self, call: &Call, deleted: &Deleted, accept: Accept) -> Answer<Response<ResponseBody>> {
+    fn deleted(
+        &self,
+        state: &State,
+        call: &Call,
+        deleted: &Deleted,
+        accept: Accept,
+    ) -> Answer<Response<ResponseBody>> {
         match deleted {
             Deleted::Gone(last) if !call.resource().traits.delete_answers_object => {
                 Ok(respond(200, encode(&delete::success(call, last)), accept))
             }
-            Deleted::Gone(stored) | Deleted::Waiting(stored) => self.object(200, call, &**stored, accept),
+            Deleted::Gone(stored) | Deleted::Waiting(stored) => self.stored(200, state, call, stored, accept),
         }
     }
 
@@ -413,7 +442,11 @@ fn check_verb(served: &Served, info: &RequestInfo) -> Answer<()> {
         "deletecollection" => plain && !across && !resource.traits.no_delete_collection,
         _ => true,
     };
-    if allowed { Ok(()) } else { Err(Status::method_not_allowed()) }
+    match allowed {
+        true => Ok(()),
+        false if resource.traits.custom => Err(Status::method_not_supported(&resource.name(), &info.verb)),
+        false => Err(Status::method_not_allowed()),
+    }
 }
 
 fn unknown_format() -> Box<Status> {

@@ -58,8 +58,10 @@ fn track_status(state: &State, old: &Value, definition: &mut Value, now: Timesta
 /// Prunes and defaults what is stored by the schema that holds now: a real server does it at each read.
 fn reinterpret(state: &mut State, name: &str) {
     let Some(resource) = state.registry.by_id(name).cloned() else { return };
-    let Some(schema) = &resource.stored_version().schema else { return };
     for (key, stored) in &state.storage.objects(name) {
+        let version =
+            resource.versions.iter().find(|version| stored.value["apiVersion"] == *version.api_version);
+        let Some(schema) = version.and_then(|version| version.schema.as_ref()) else { continue };
         let mut object = (*stored.value).clone();
         schema.prune(&mut object);
         schema.default(&mut object);

@@ -224,6 +224,7 @@ fn resource(&(group, versions, kind, plural, short_names, flags, subresources): 
         namespaced: has('n'),
         versions: versions.collect(),
         stored: 0,
+        conversion: None,
         traits: Traits {
             generation: has('g'),
             unconditional_update: has('u'),

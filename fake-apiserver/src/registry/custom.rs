@@ -52,6 +52,8 @@ pub(crate) fn resource_of(definition: &Value) -> Result<Resource, Vec<FieldError
             terminating: !definition["metadata"]["deletionTimestamp"].is_null(),
             ..Traits::default()
         },
+        conversion: (spec["conversion"]["strategy"] == "Webhook")
+            .then(|| spec["conversion"]["webhook"]["clientConfig"].clone()),
         selectable: selectable.collect(),
         versions: versions.into_iter().map(|(_, version)| version).collect(),
         stored,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde_json::Value;
 
 use crate::schema::{MergeType, StructuralSchema};
 use crate::status::ResourceName;
@@ -35,6 +36,8 @@ pub(crate) struct Resource {
     /// Index of the version that objects are stored in.
     pub(crate) stored: usize,
     pub(crate) traits: Traits,
+    /// How the webhook is reached that converts between versions, if one does.
+    pub(crate) conversion: Option<Value>,
     /// The field labels a field selector may name, beyond name and namespace.
     pub(crate) selectable: Vec<String>,
 }
