@@ -49,11 +49,30 @@ refuse() {
     echo "FAIL $name: $(head -c 300 <<<"$out" | tr '\n' ' ')"
   fi
 }
-# value TYPE/NAME JSONPATH: one field of an object in the namespace `shop`.
 # No command may hang for ever.
 kubectl() { command timeout 100 kubectl "$@"; }
 export -f kubectl
+# value TYPE/NAME JSONPATH: one field of an object in the namespace `shop`.
 value() { kubectl -n shop get "$1" -o "jsonpath=$2"; }
+# An Event, and how it is listed.
+events() {
+  kubectl apply -f - >/dev/null <<'JSON'
+{"apiVersion":"v1","kind":"Event","metadata":{"name":"e","namespace":"shop"},"type":"Normal","reason":"Seen","message":"all is well",
+ "involvedObject":{"apiVersion":"apps/v1","kind":"Deployment","name":"web","namespace":"shop"},
+ "firstTimestamp":"2024-01-01T00:00:00Z","lastTimestamp":"2024-01-01T00:00:00Z","count":1,"source":{"component":"check"}}
+JSON
+  kubectl -n shop get events
+}
+# What a watch shows of a change that is made, and undone, while it runs.
+watches() {
+  (command timeout 3 kubectl -n shop get cm settings -w || true) >"$work/watched" &
+  local watcher=$!
+  sleep 1
+  kubectl -n shop patch cm settings --type=merge -p '{"data":{"more":"x"}}' >/dev/null
+  kubectl -n shop patch cm settings --type=merge -p '{"data":{"more":null}}' >/dev/null
+  wait "$watcher"
+  cat "$work/watched"
+}
 differs() { ! kubectl diff -f "$1"; }
 
 cat >"$work/shop.yaml" <<'YAML'
@@ -112,9 +131,17 @@ refuse 'a bad object is refused' 'spec.ports' \
 echo "# wait and get"
 check 'wait for a Deployment' 'condition met' kubectl -n shop wait deploy/web --for=condition=Available --timeout=20s
 check 'rollout status' 'successfully rolled out' kubectl -n shop rollout status deploy/web --timeout=20s
-# The server sends no Table, so kubectl shows what it knows by itself.
-check 'get as a table' 'NAME .*AGE.*web ' kubectl -n shop get deploy
-check 'get -o wide' 'NAME .*AGE.*web ' kubectl -n shop get deploy -o wide
+check 'get as a table' 'NAME +READY +UP-TO-DATE +AVAILABLE +AGE\s+web +2/2 +2 +2 +[0-9]+s' kubectl -n shop get deploy
+check 'get -o wide' 'AGE +CONTAINERS +IMAGES +SELECTOR\s+web .* web +registry.example/web:1 +app=web' \
+  kubectl -n shop get deploy -o wide
+check 'get several kinds' 'NAME +DATA +AGE.*configmap/settings +1 .*NAME +TYPE +CLUSTER-IP +EXTERNAL-IP +PORT\(S\) +AGE' \
+  kubectl -n shop get cm,svc
+check 'get all' 'NAMESPACE +NAME +TYPE .*shop +service/web +ClusterIP .*NAMESPACE +NAME +READY .*shop +deployment.apps/web' \
+  kubectl get all -A
+check 'get --sort-by' 'settings' kubectl -n shop get cm --sort-by=.metadata.name
+check 'get events' 'LAST SEEN +TYPE +REASON +OBJECT +MESSAGE.*Normal +Seen +deployment/web +all is well' events
+# The watch ends by itself; kubectl starts with what there is.
+check 'get -w' 'NAME +DATA +AGE.*settings +1 +.*settings +2 ' watches
 check 'get -o yaml' 'kind: Deployment.*replicas: 2' kubectl -n shop get deploy web -o yaml
 check 'get -o name' 'service/web' kubectl -n shop get svc -o name
 check 'get by label' 'deployment.apps/web' kubectl -n shop get deploy -l app=web -o name
@@ -180,7 +207,14 @@ if [ -d "$release" ]; then
   check 'its Deployments get ready' 'condition met' \
     kubectl -n knative-serving wait deploy --all --for=condition=Available --timeout=60s
   check 'apply it again as a client' 'deployment.apps/controller' kubectl apply -f "$release/2-serving-core.yaml"
-  check 'a custom kind has a short name' 'NAME|No resources' kubectl get ksvc -A
+  check 'definitions say when they were made' 'NAME +CREATED AT.*services.serving.knative.dev +20[0-9T:-]+Z' kubectl get crd
+  check 'a custom kind has a short name' 'No resources' kubectl get ksvc -A
+  kubectl apply -f - >/dev/null <<'JSON'
+{"apiVersion":"serving.knative.dev/v1","kind":"Service","metadata":{"name":"hello","namespace":"default"},
+ "spec":{"template":{"spec":{"containers":[{"image":"registry.example/hello:1"}]}}}}
+JSON
+  check 'a custom kind has columns of its own' \
+    'NAMESPACE +NAME +URL +LATESTCREATED +LATESTREADY +READY +REASON\s+default +hello' kubectl get ksvc -A
   check 'roles are aggregated' 'serving.knative.dev' kubectl get clusterrole knative-serving-admin -o yaml
   # First, as long as what they call is still there.
   check 'remove its webhooks' 'deleted' \

@@ -352,8 +352,17 @@ fn definition(object: &mut Value) {
         set(service, "port", json!(443));
     }
     let kind = object["spec"]["names"]["kind"].as_str().unwrap_or_default().to_owned();
-    set(object, "spec.names.singular", json!(kind.to_lowercase()));
-    set(object, "spec.names.listKind", json!(format!("{kind}List")));
+    if !kind.is_empty() {
+        set(object, "spec.names.singular", json!(kind.to_lowercase()));
+        set(object, "spec.names.listKind", json!(format!("{kind}List")));
+    }
+    // Something is always stored in some version.
+    if object["status"]["storedVersions"].as_array().is_some_and(Vec::is_empty) {
+        let versions = object["spec"]["versions"].as_array();
+        let storage = versions.into_iter().flatten().find(|version| version["storage"] == true);
+        object["status"]["storedVersions"] =
+            storage.map(|version| json!([version["name"]])).unwrap_or_default();
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! From what a verb answers to an HTTP response: content negotiation, single objects, lists, watch frames, and
-//! the metadata-only representations. Encoded objects are spliced, not encoded again.
+//! From what a verb answers to an HTTP response: content negotiation, bodies, refusals and the frames of watches.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,11 +7,10 @@ use bytes::Bytes;
 use futures::Stream;
 use http::{HeaderValue, Response};
 use http_body::{Body, Frame, SizeHint};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::registry::{Resource, Version};
 use crate::status::{Answer, Status};
-use crate::storage::{Stored, write_json};
+use crate::storage::write_json;
 
 /// The error type of bodies and services.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -93,21 +91,36 @@ pub(crate) enum Representation {
     Full,
     /// `PartialObjectMetadata`.
     Metadata,
+    /// `PartialObjectMetadataList`.
+    MetadataList,
+    /// `Table`.
+    Table,
     /// The aggregated discovery document; for objects the same as in full.
     Discovery,
 }
 
 /// What the `Accept` header asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Accept {
     pub(crate) representation: Representation,
+    /// The API version of what is not shown in full.
+    pub(crate) meta: &'static str,
     pub(crate) yaml: bool,
 }
+
+impl Default for Accept {
+    fn default() -> Self {
+        Self { representation: Representation::Full, meta: META, yaml: false }
+    }
+}
+
+const META: &str = "meta.k8s.io/v1";
+const META_BETA: &str = "meta.k8s.io/v1beta1";
 
 const ACCEPTED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 impl Accept {
-    /// Takes the first entry that can be served. Tables cannot, clients that ask for one take JSON as well.
+    /// Takes the first entry that can be served.
     pub(crate) fn parse(header: &str) -> Answer<Self> {
         if header.trim().is_empty() {
             return Ok(Self::default());
@@ -123,13 +136,19 @@ impl Accept {
             known = true;
             let parts: Vec<&str> = parts.collect();
             let shape = parts.iter().find_map(|part| part.strip_prefix("as="));
-            let representation = match shape {
-                None => Representation::Full,
-                Some("APIGroupDiscoveryList") if parts.contains(&"v=v2") => Representation::Discovery,
-                Some("PartialObjectMetadata" | "PartialObjectMetadataList") => Representation::Metadata,
-                Some(_) => continue,
+            let version = parts.iter().find_map(|part| part.strip_prefix("v=")).unwrap_or_default();
+            let (representation, meta) = match (shape, version) {
+                (None, _) => (Representation::Full, META),
+                (Some("APIGroupDiscoveryList"), "v2") => (Representation::Discovery, META),
+                (Some("PartialObjectMetadata"), "v1") => (Representation::Metadata, META),
+                (Some("PartialObjectMetadata"), "v1beta1") => (Representation::Metadata, META_BETA),
+                (Some("PartialObjectMetadataList"), "v1") => (Representation::MetadataList, META),
+                (Some("PartialObjectMetadataList"), "v1beta1") => (Representation::MetadataList, META_BETA),
+                (Some("Table"), "v1") => (Representation::Table, META),
+                (Some("Table"), "v1beta1") => (Representation::Table, META_BETA),
+                _ => continue,
             };
-            return Ok(Self { representation, yaml });
+            return Ok(Self { representation, meta, yaml });
         }
         Err(Status::not_acceptable(ACCEPTED, known))
     }
@@ -182,104 +201,6 @@ pub(crate) fn encode(value: &Value) -> Vec<u8> {
     out
 }
 
-/// Appends one object in `version`, with its type members.
-pub(crate) fn write_object(
-    out: &mut Vec<u8>,
-    version: &Version,
-    stored: &Stored,
-    representation: Representation,
-) {
-    match representation {
-        Representation::Full | Representation::Discovery => {
-            write_typed(out, &version.type_members, &stored.bytes);
-        }
-        Representation::Metadata => write_json(out, &metadata_only(&stored.value)),
-    }
-}
-
-/// Appends an object that is not stored (a dry run, a virtual resource).
-pub(crate) fn write_value(
-    out: &mut Vec<u8>,
-    version: &Version,
-    value: &Value,
-    representation: Representation,
-) {
-    match representation {
-        Representation::Full | Representation::Discovery => {
-            write_typed(out, &version.type_members, &crate::storage::encode_body(value));
-        }
-        Representation::Metadata => write_json(out, &metadata_only(value)),
-    }
-}
-
-fn write_typed(out: &mut Vec<u8>, type_members: &[u8], body: &[u8]) {
-    out.push(b'{');
-    out.extend_from_slice(type_members);
-    if body.len() > 2 {
-        out.push(b',');
-    }
-    out.extend_from_slice(&body[1..]);
-}
-
-fn metadata_only(value: &Value) -> Value {
-    json!({ "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"] })
-}
-
-/// What a list says about itself.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ListMeta {
-    pub(crate) revision: u64,
-    pub(crate) continue_token: String,
-    pub(crate) remaining: Option<usize>,
-}
-
-/// Encodes a list.
-pub(crate) fn encode_list<'a>(
-    resource: &Resource,
-    version: &Version,
-    meta: &ListMeta,
-    items: impl Iterator<Item = &'a Stored> + Clone,
-    representation: Representation,
-) -> Vec<u8> {
-    let mut metadata = json!({ "resourceVersion": meta.revision.to_string() });
-    if !meta.continue_token.is_empty() || resource.traits.custom {
-        metadata["continue"] = json!(meta.continue_token);
-    }
-    if let Some(remaining) = meta.remaining {
-        metadata["remainingItemCount"] = json!(remaining);
-    }
-    let (kind, api_version) = match representation {
-        Representation::Full | Representation::Discovery => {
-            (resource.list_kind.as_str(), version.api_version.as_str())
-        }
-        Representation::Metadata => ("PartialObjectMetadataList", "meta.k8s.io/v1"),
-    };
-    // One allocation: items, commas and types, and the list's own members.
-    let size: usize = items.clone().map(|stored| stored.bytes.len() + version.type_members.len() + 2).sum();
-    let mut out = Vec::with_capacity(size + 256);
-    out.extend_from_slice(b"{\"kind\":");
-    write_json(&mut out, kind);
-    out.extend_from_slice(b",\"apiVersion\":");
-    write_json(&mut out, api_version);
-    out.extend_from_slice(b",\"metadata\":");
-    write_json(&mut out, &metadata);
-    out.extend_from_slice(b",\"items\":[");
-    for (index, stored) in items.enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        match representation {
-            // Items of built-in lists carry no type of their own.
-            Representation::Full | Representation::Discovery if !resource.traits.custom => {
-                out.extend_from_slice(&stored.bytes)
-            }
-            _ => write_object(&mut out, version, stored, representation),
-        }
-    }
-    out.extend_from_slice(b"]}");
-    out
-}
-
 /// Appends one watch event whose object `write` writes.
 pub(crate) fn write_event(out: &mut Vec<u8>, kind: &str, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(b"{\"type\":\"");
@@ -294,8 +215,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_declined_in_favour_of_json() {
-        let accept = Accept::parse("application/json;as=Table;v=v1;g=meta.k8s.io,application/json").unwrap();
+    fn the_first_representation_that_is_known_is_taken() {
+        let accept =
+            Accept::parse("application/json;as=Nonsense;v=v1,application/json;as=Table;v=v1").unwrap();
+        assert_eq!((accept.representation, accept.meta), (Representation::Table, "meta.k8s.io/v1"));
+        let accept = Accept::parse("application/json;as=Table;v=v7;g=meta.k8s.io,application/json").unwrap();
         assert_eq!(accept, Accept::default());
     }
 

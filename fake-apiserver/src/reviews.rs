@@ -1,21 +1,13 @@
-//! Virtual resources: questions that are answered and not stored, and creates below an object.
+//! Virtual resources: questions that are answered and not stored.
 
-use std::time::Duration;
-
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::auth::User;
 use crate::auth::rbac::{Attributes, allowed, grants};
 use crate::clock::rfc3339;
-use crate::options::DeleteOptions;
 use crate::schema::FieldError;
-use crate::selector::LabelSelector;
 use crate::state::{Call, State};
 use crate::status::{Answer, ResourceName, Status};
-use crate::verb::delete::delete;
-use crate::verb::get::find;
-use crate::verb::update::{Origin, update};
 
 /// Answers the create of a virtual resource.
 pub(crate) fn answer(state: &mut State, call: &Call, mut object: Value) -> Answer<Value> {
@@ -134,99 +126,8 @@ fn rules(state: &State, user: &User, namespace: &str) -> Value {
     json!({ "resourceRules": resources, "nonResourceRules": paths, "incomplete": false })
 }
 
-/// Answers the create of a subresource: tokens, evictions, bindings.
-pub(crate) fn create_subresource(state: &mut State, call: &mut Call, body: &Value) -> Answer<Value> {
-    match call.subresource.as_str() {
-        "token" => token(state, call, body),
-        "eviction" => evict(state, call),
-        "binding" => bind(state, call, body),
-        _ => Err(Status::method_not_allowed()),
-    }
-}
-
-/// A token for a ServiceAccount; one hour unless asked otherwise, never under ten minutes.
-fn token(state: &mut State, call: &Call, body: &Value) -> Answer<Value> {
-    let account = find(state, call)?.clone();
-    let seconds = body["spec"]["expirationSeconds"].as_u64().unwrap_or(3600);
-    if seconds < 600 {
-        let why = "may not specify a duration less than 10 minutes";
-        let error = FieldError::invalid("spec.expirationSeconds", &json!(seconds), why);
-        let who = ResourceName { group: "authentication.k8s.io", resource: "TokenRequest" };
-        return Err(Status::invalid(&who, "", &[error]));
-    }
-    let expires = call.now.checked_add(Duration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
-    let token = format!("fake.{}.{}", state.ids.suffix(40), state.ids.suffix(20));
-    state.tokens.insert(token.clone(), service_account(&call.namespace, &call.name), Some(expires));
-    let audiences = body["spec"]["audiences"].as_array().filter(|list| !list.is_empty()).cloned();
-    let audiences = audiences.unwrap_or_else(|| vec![json!("https://kubernetes.default.svc.cluster.local")]);
-    Ok(json!({
-        "kind": "TokenRequest",
-        "apiVersion": "authentication.k8s.io/v1",
-        "metadata": {
-            "name": call.name,
-            "namespace": call.namespace,
-            "creationTimestamp": rfc3339(call.now),
-            "uid": account.uid(),
-        },
-        "spec": { "audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": body["spec"]["boundObjectRef"] },
-        "status": { "token": token, "expirationTimestamp": rfc3339(expires) },
-    }))
-}
-
 /// The user that a ServiceAccount is.
 pub(crate) fn service_account(namespace: &str, name: &str) -> User {
     let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
     User::new(format!("system:serviceaccount:{namespace}:{name}"), groups)
-}
-
-/// Deletes a Pod if its disruption budget allows it.
-fn evict(state: &mut State, call: &mut Call) -> Answer<Value> {
-    let pod = find(state, call)?.clone();
-    let prefix = format!("{}/", call.namespace);
-    let running = pod.value["status"]["phase"] == "Running";
-    for (key, budget) in &state.storage.objects("poddisruptionbudgets.policy") {
-        let selector = LabelSelector::from_object(&budget.value["spec"]["selector"]);
-        let applies = key.starts_with(&prefix) && running && selector.matches(&pod.metadata()["labels"]);
-        if applies && budget.value["status"]["disruptionsAllowed"].as_i64().unwrap_or(0) <= 0 {
-            return Err(eviction_refusal(&budget.value));
-        }
-    }
-    call.subresource = String::new();
-    delete(state, call, &DeleteOptions::default())?;
-    Ok(json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 }))
-}
-
-fn eviction_refusal(budget: &Value) -> Box<Status> {
-    let name = budget["metadata"]["name"].as_str().unwrap_or_default();
-    let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-    let mut status = Status::new(429, "TooManyRequests", message);
-    let observed = budget["status"]["observedGeneration"].as_i64().unwrap_or(0);
-    status.details = Some(if observed < budget["metadata"]["generation"].as_i64().unwrap_or(0) {
-        let cause = format!("The disruption budget {name} is still being processed by the server.");
-        json!({ "causes": [{ "reason": "DisruptionBudget", "message": cause }], "retryAfterSeconds": 10 })
-    } else {
-        let count = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
-        let cause = format!(
-            "The disruption budget {name} needs {} healthy pods and has {} currently",
-            count("desiredHealthy"),
-            count("currentHealthy")
-        );
-        json!({ "causes": [{ "reason": "DisruptionBudget", "message": cause }] })
-    });
-    status
-}
-
-/// Puts a Pod on a node.
-fn bind(state: &mut State, call: &mut Call, body: &Value) -> Answer<Value> {
-    let pod = find(state, call)?.clone();
-    if let Some(node) = pod.value["spec"]["nodeName"].as_str().filter(|node| !node.is_empty()) {
-        let who = ResourceName { group: "", resource: "pods/binding" };
-        let why = format!("pod {} is already assigned to node \"{node}\"", call.name);
-        return Err(Status::conflict(&who, &call.name, &why));
-    }
-    call.subresource = String::new();
-    let mut bound = (*pod.value).clone();
-    bound["spec"]["nodeName"] = body["target"]["name"].clone();
-    update(state, call, &pod, bound, Origin::Patch)?;
-    Ok(json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 }))
 }

@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -15,17 +16,17 @@ use crate::auth::User;
 use crate::auth::rbac::{self, Attributes};
 use crate::options::{DeleteOptions, ListOptions, WriteOptions};
 use crate::registry::{Served, Unknown};
+use crate::represent::{Encoded, Form, View};
 use crate::request::RequestInfo;
-use crate::response::{
-    Accept, BoxError, ResponseBody, encode, encode_list, refuse, respond, write_object, write_value,
-};
+use crate::response::{Accept, BoxError, ResponseBody, encode, refuse, respond};
 use crate::server::FakeApiServer;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
+use crate::storage::Stored;
 use crate::verb::delete::{self, Deleted};
 use crate::verb::patch::{self, PatchKind};
-use crate::verb::{self, create, get, list, scale, update, watch};
-use crate::{discovery, reviews};
+use crate::verb::{self, create, create_below, get, list, scale, update, watch};
+use crate::{convert, discovery, reviews};
 
 /// A cluster as a tower service for any body. Made by [`FakeApiServer::service`].
 #[derive(Clone, Debug)]
@@ -173,12 +174,12 @@ impl Incoming<'_> {
             ("get", "" | "status") => {
                 let version = self.info.query.get("resourceVersion").unwrap_or_default();
                 let stored = get::get(state, &call, version)?;
-                Ok(self.object(200, &call, &stored, accept))
+                self.stored(200, state, &call, &stored, accept)
             }
             ("list", "") => {
                 let options = ListOptions::parse(&self.info.query, false)?;
                 let found = list::list(state, &call, &options)?;
-                Ok(self.list(&call, &found, accept))
+                self.list(state, &call, &found, accept)
             }
             ("watch", "") => self.watch(state, call.clone(), accept),
             ("create", _) => self.create(state, &mut call, accept),
@@ -186,25 +187,25 @@ impl Incoming<'_> {
                 call.options = WriteOptions::parse(&self.info.query, "UpdateOptions")?;
                 let body = self.decode(&call)?;
                 let (stored, created) = update::put(state, &mut call, body)?;
-                Ok(self.object(if created { 201 } else { 200 }, &call, &stored, accept))
+                self.stored(if created { 201 } else { 200 }, state, &call, &stored, accept)
             }
             ("patch", _) => {
                 let kind = self.patch_kind(&call)?;
                 call.options = WriteOptions::parse(&self.info.query, "PatchOptions")?;
                 let body = self.decode_patch(kind)?;
                 let (stored, created) = patch::patch(state, &mut call, kind, &body)?;
-                Ok(self.object(if created { 201 } else { 200 }, &call, &stored, accept))
+                self.stored(if created { 201 } else { 200 }, state, &call, &stored, accept)
             }
             ("delete", "") => {
                 let options = DeleteOptions::parse(&self.info.query, &self.decode_options()?)?;
                 let deleted = delete::delete(state, &mut call, &options)?;
-                Ok(self.deleted(&call, &deleted, accept))
+                self.deleted(state, &call, &deleted, accept)
             }
             ("deletecollection", "") => {
                 let options = DeleteOptions::parse(&self.info.query, &self.decode_options()?)?;
                 let selection = ListOptions::parse(&self.info.query, false)?;
                 let found = delete::delete_collection(state, &mut call, &selection, &options)?;
-                Ok(self.list(&call, &found, accept))
+                self.list(state, &call, &found, accept)
             }
             _ => Err(Status::method_not_allowed()),
         };
@@ -273,14 +274,15 @@ impl Incoming<'_> {
         let mut body = self.decode(call)?;
         if call.resource().traits.virtual_resource {
             verb::check_type(&state.registry, call, &mut body)?;
-            return Ok(self.value(201, call, &reviews::answer(state, call, body)?, accept));
+            let answer = reviews::answer(state, call, body)?;
+            return self.object(201, call, Encoded::from(&answer), accept);
         }
         if !call.subresource.is_empty() {
-            let answer = reviews::create_subresource(state, call, &body)?;
+            let answer = create_below::create_below(state, call, &body)?;
             return Ok(respond(201, encode(&answer), accept));
         }
         let stored = create::create(state, call, body, false)?;
-        Ok(self.object(201, call, &stored, accept))
+        self.stored(201, state, call, &stored, accept)
     }
 
     fn change_scale(
@@ -309,42 +311,68 @@ impl Incoming<'_> {
 
     fn watch(&self, state: &mut State, call: Call, accept: Accept) -> Answer<Response<ResponseBody>> {
         let options = ListOptions::parse(&self.info.query, true)?;
-        let watch = watch::start(self.cluster.shared(), state, call, options, accept.representation)?;
+        let view = self.view(&call, Form::Watch, accept)?;
+        let watch =
+            watch::start(self.cluster.shared(), state, call, options, view, self.cluster.clock().clone())?;
         let mut response = Response::new(ResponseBody::stream(watch.frames()));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
+    }
+
+    fn view(&self, call: &Call, form: Form, accept: Accept) -> Answer<View> {
+        View::choose(accept, form, call.resource(), &self.info.query, call.now)
     }
 
     fn object(
         &self,
         code: u16,
         call: &Call,
-        stored: &crate::storage::Stored,
+        object: Encoded<'_>,
         accept: Accept,
-    ) -> Response<ResponseBody> {
-        let mut out = Vec::with_capacity(stored.bytes.len() + 64);
-        write_object(&mut out, call.version(), stored, accept.representation);
-        respond(code, out, accept)
+    ) -> Answer<Response<ResponseBody>> {
+        let mut out = Vec::with_capacity(512);
+        self.view(call, Form::Object, accept)?.write(&mut out, call.version(), object, true);
+        Ok(respond(code, out, accept))
     }
 
-    fn value(&self, code: u16, call: &Call, value: &Value, accept: Accept) -> Response<ResponseBody> {
-        let mut out = Vec::new();
-        write_value(&mut out, call.version(), value, accept.representation);
-        respond(code, out, accept)
+    fn stored(
+        &self,
+        code: u16,
+        state: &State,
+        call: &Call,
+        stored: &Arc<Stored>,
+        accept: Accept,
+    ) -> Answer<Response<ResponseBody>> {
+        let seen = convert::seen_stored(state, call, stored)?;
+        self.object(code, call, Encoded::from(&*seen), accept)
     }
 
-    fn list(&self, call: &Call, found: &list::Found, accept: Accept) -> Response<ResponseBody> {
-        let items = found.items.iter().map(|stored| &**stored);
-        let body = encode_list(call.resource(), call.version(), &found.meta, items, accept.representation);
-        respond(200, body, accept)
+    fn list(
+        &self,
+        state: &State,
+        call: &Call,
+        found: &list::Found,
+        accept: Accept,
+    ) -> Answer<Response<ResponseBody>> {
+        let items = found.items.iter().map(|stored| convert::seen_stored(state, call, stored));
+        let items: Vec<Arc<Stored>> = items.collect::<Answer<_>>()?;
+        let items = items.iter().map(|stored| &**stored);
+        let view = self.view(call, Form::List, accept)?;
+        Ok(respond(200, view.list(call.resource(), call.version(), &found.meta, items), accept))
     }
 
-    fn deleted(&self, call: &Call, deleted: &Deleted, accept: Accept) -> Response<ResponseBody> {
+    fn deleted(
+        &self,
+        state: &State,
+        call: &Call,
+        deleted: &Deleted,
+        accept: Accept,
+    ) -> Answer<Response<ResponseBody>> {
         match deleted {
             Deleted::Gone(last) if !call.resource().traits.delete_answers_object => {
-                respond(200, encode(&delete::success(call, last)), accept)
+                Ok(respond(200, encode(&delete::success(call, last)), accept))
             }
-            Deleted::Gone(stored) | Deleted::Waiting(stored) => self.object(200, call, stored, accept),
+            Deleted::Gone(stored) | Deleted::Waiting(stored) => self.stored(200, state, call, stored, accept),
         }
     }
 
@@ -414,7 +442,11 @@ fn check_verb(served: &Served, info: &RequestInfo) -> Answer<()> {
         "deletecollection" => plain && !across && !resource.traits.no_delete_collection,
         _ => true,
     };
-    if allowed { Ok(()) } else { Err(Status::method_not_allowed()) }
+    match allowed {
+        true => Ok(()),
+        false if resource.traits.custom => Err(Status::method_not_supported(&resource.name(), &info.verb)),
+        false => Err(Status::method_not_allowed()),
+    }
 }
 
 fn unknown_format() -> Box<Status> {

@@ -111,6 +111,14 @@ impl Status {
             .with_details(json!({}))
     }
 
+    /// 405 for a custom resource, whose kinds refuse by themselves.
+    pub(crate) fn method_not_supported(resource: &ResourceName<'_>, verb: &str) -> Box<Self> {
+        let message = format!("{verb} is not supported on resources of kind \"{resource}\"");
+        let mut details = resource.details("");
+        details.as_object_mut().map(|details| details.remove("name"));
+        Self::new(405, "MethodNotAllowed", message).with_details(details)
+    }
+
     /// 406.
     ///
     /// `known` tells a media type that is served, but not in the shape that was asked for.
@@ -121,6 +129,12 @@ impl Status {
         }
         let message = format!("406: Not Acceptable\n\nAvailable representations: {accepted}");
         Self::new(406, "NotAcceptable", message).with_details(json!({}))
+    }
+
+    /// 406: a representation of single objects for a list, or the other way round.
+    pub(crate) fn misfit(asked: &str, found: &str) -> Box<Self> {
+        let message = format!("you requested {asked}, but the requested object is {found}");
+        Self::new(406, "NotAcceptable", message)
     }
 
     /// 410: the version asked for is no longer kept.
@@ -165,6 +179,11 @@ impl Status {
     pub fn internal(message: &str) -> Box<Self> {
         Self::new(500, "InternalError", format!("Internal error occurred: {message}"))
             .with_details(json!({ "causes": [{ "message": message }] }))
+    }
+
+    /// 500 InternalError without causes.
+    pub(crate) fn internal_plain(message: &str) -> Box<Self> {
+        Self::new(500, "InternalError", format!("Internal error occurred: {message}"))
     }
 
     /// 500 without a reason: what the server makes of errors it has no type for.

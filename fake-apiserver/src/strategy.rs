@@ -67,16 +67,26 @@ pub(crate) fn prepare_create(state: &mut State, call: &Call, object: &mut Value)
         "services" => allocate_addresses(state, object),
         "jobs.batch" => label_job(&uid, &call.name, object),
         "customresourcedefinitions.apiextensions.k8s.io" => {
-            let versions = object["spec"]["versions"].as_array();
-            let storage = versions.into_iter().flatten().find(|version| version["storage"] == true);
-            let name = storage.map(|version| version["name"].clone()).unwrap_or_default();
             object["status"] = json!({
                 "conditions": null,
                 "acceptedNames": { "plural": "", "kind": "" },
-                "storedVersions": [name],
+                "storedVersions": null,
             });
+            note_storage_version(object);
         }
         _ => {}
+    }
+}
+
+/// Adds the storage version of a definition to those that objects may be stored in.
+fn note_storage_version(definition: &mut Value) {
+    let versions = definition["spec"]["versions"].as_array();
+    let storage = versions.into_iter().flatten().find(|version| version["storage"] == true);
+    let Some(name) = storage.map(|version| version["name"].clone()) else { return };
+    match definition["status"]["storedVersions"].as_array_mut() {
+        Some(stored) if stored.contains(&name) => {}
+        Some(stored) => stored.push(name),
+        None => definition["status"]["storedVersions"] = json!([name]),
     }
 }
 
@@ -161,13 +171,14 @@ fn label_job(uid: &str, name: &str, object: &mut Value) {
 pub(crate) fn prepare_update(call: &Call, old: &Value, new: &mut Value) {
     let resource = call.resource();
     match call.subresource.as_str() {
+        "binding" => {}
         "" | "scale" => {
             if call.version().has("status") {
                 copy_member(old, new, "status");
             }
             match &*resource.id {
                 "namespaces" => copy_member(old, new, "spec"),
-                "customresourcedefinitions.apiextensions.k8s.io" => {}
+                "customresourcedefinitions.apiextensions.k8s.io" => note_storage_version(new),
                 _ => {}
             }
         }
@@ -289,7 +300,9 @@ fn drop_node_ports(old: &Value, new: &mut Value) {
 
 /// Counts a change of what is wanted.
 pub(crate) fn bump_generation(call: &Call, old: &Value, new: &mut Value) {
-    if !call.resource().traits.generation || matches!(call.subresource.as_str(), "status" | "finalize") {
+    if !call.resource().traits.generation
+        || matches!(call.subresource.as_str(), "status" | "finalize" | "binding")
+    {
         return;
     }
     let wanted = |object: &Value| -> Vec<(String, Value)> {

@@ -173,6 +173,15 @@ fn bad_name(name: &str, rule: NameRule) -> Option<String> {
     }
 }
 
+/// Why `name` is no label that starts with a letter, if it is none.
+pub(crate) fn bad_label_1035(name: &str) -> Option<String> {
+    let valid = is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase());
+    if name.len() > 63 {
+        return Some("must be no more than 63 characters".into());
+    }
+    (!valid).then(|| LABEL_1035.to_owned())
+}
+
 fn is_label(text: &str) -> bool {
     let edge = |c: Option<&u8>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     let bytes = text.as_bytes();

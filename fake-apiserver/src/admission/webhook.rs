@@ -53,7 +53,9 @@ pub(crate) fn check(
             if !asked || webhook["failurePolicy"] == "Ignore" {
                 continue;
             }
-            if let Some(why) = unreachable(state, &webhook["clientConfig"], &webhook["timeoutSeconds"]) {
+            if let Some(why) =
+                unreachable(state, &webhook["clientConfig"], webhook["timeoutSeconds"].as_u64().unwrap_or(10))
+            {
                 let name = webhook["name"].as_str().unwrap_or_default();
                 let message = format!("failed calling webhook \"{name}\": failed to call webhook: {why}");
                 return Err(Status::internal(&message));
@@ -128,8 +130,7 @@ fn conditions_match(conditions: &Value, object: &Value, old: Option<&Value>) -> 
 }
 
 /// Why a webhook cannot be called, if it cannot.
-fn unreachable(state: &State, client: &Value, timeout: &Value) -> Option<String> {
-    let timeout = timeout.as_u64().unwrap_or(10);
+pub(crate) fn unreachable(state: &State, client: &Value, timeout: u64) -> Option<String> {
     if let Some(url) = client["url"].as_str() {
         let host = url.split("://").nth(1).unwrap_or(url).split('/').next().unwrap_or_default();
         return Some(format!(

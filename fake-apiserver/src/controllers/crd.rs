@@ -58,8 +58,10 @@ fn track_status(state: &State, old: &Value, definition: &mut Value, now: Timesta
 /// Prunes and defaults what is stored by the schema that holds now: a real server does it at each read.
 fn reinterpret(state: &mut State, name: &str) {
     let Some(resource) = state.registry.by_id(name).cloned() else { return };
-    let Some(schema) = &resource.stored_version().schema else { return };
     for (key, stored) in &state.storage.objects(name) {
+        let version =
+            resource.versions.iter().find(|version| stored.value["apiVersion"] == *version.api_version);
+        let Some(schema) = version.and_then(|version| version.schema.as_ref()) else { continue };
         let mut object = (*stored.value).clone();
         schema.prune(&mut object);
         schema.default(&mut object);
@@ -191,14 +193,6 @@ fn set_status(definition: &mut Value, conflict: Option<&NameConflict>, now: Time
             }
             set_condition(definition, "NamesAccepted", false, conflict.reason, &conflict.message, &time);
         }
-    }
-    let versions = definition["spec"]["versions"].as_array();
-    let storage = versions.into_iter().flatten().find(|version| version["storage"] == true);
-    if let Some(name) = storage.map(|version| version["name"].clone())
-        && let Some(versions) = definition["status"]["storedVersions"].as_array_mut()
-        && !versions.contains(&name)
-    {
-        versions.push(name);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Validation of the built-in kinds whose refusals clients rely on. Everything else is accepted: the fake knows
 //! no schemas of built-in kinds.
 
+mod definition;
 mod service;
 
 use serde_json::{Value, json};
@@ -10,7 +11,10 @@ use crate::state::{Call, State};
 
 /// What is wrong with a new object.
 pub(crate) fn create_errors(_state: &State, call: &Call, object: &Value) -> Vec<FieldError> {
-    object_errors(call, object)
+    match &*call.resource().id {
+        "customresourcedefinitions.apiextensions.k8s.io" => definition::create_errors(object),
+        _ => object_errors(call, object),
+    }
 }
 
 /// What is wrong with a changed object.
@@ -31,13 +35,7 @@ pub(crate) fn update_errors(call: &Call, old: &Value, new: &Value) -> Vec<FieldE
         "services" => errors.extend(service::update_errors(old, new)),
         "secrets" => immutable(&mut errors, "type", &old["type"], &new["type"]),
         "customresourcedefinitions.apiextensions.k8s.io" => {
-            for field in ["group", "scope"] {
-                immutable(&mut errors, &format!("spec.{field}"), &old["spec"][field], &new["spec"][field]);
-            }
-            for field in ["plural", "kind"] {
-                let path = format!("spec.names.{field}");
-                immutable(&mut errors, &path, &old["spec"]["names"][field], &new["spec"]["names"][field]);
-            }
+            errors.extend(definition::update_errors(old, new))
         }
         "deployments.apps" | "daemonsets.apps" | "replicasets.apps" => {
             immutable(&mut errors, "spec.selector", &old["spec"]["selector"], &new["spec"]["selector"]);
@@ -77,7 +75,6 @@ fn object_errors(call: &Call, object: &Value) -> Vec<FieldError> {
         "deployments.apps" | "statefulsets.apps" | "daemonsets.apps" | "replicasets.apps" => {
             workload_errors(object)
         }
-        "customresourcedefinitions.apiextensions.k8s.io" => definition_errors(object),
         "configmaps" => config_map_errors(object),
         "services" => service::errors(object),
         "poddisruptionbudgets.policy" => {
@@ -166,38 +163,6 @@ fn workload_errors(object: &Value) -> Vec<FieldError> {
     }
     if spec["template"]["spec"]["containers"].as_array().is_none_or(Vec::is_empty) {
         errors.push(FieldError::required("spec.template.spec.containers", ""));
-    }
-    errors
-}
-
-fn definition_errors(object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let (spec, name) = (&object["spec"], &object["metadata"]["name"]);
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let expected = format!("{}.{}", text(&spec["names"]["plural"]), text(&spec["group"]));
-    for (path, value) in [("spec.group", &spec["group"]), ("spec.scope", &spec["scope"])] {
-        if text(value).is_empty() {
-            errors.push(FieldError::required(path, ""));
-        }
-    }
-    if text(name) != expected {
-        let why = "must be spec.names.plural+\".\"+spec.group";
-        errors.push(FieldError::invalid("metadata.name", name, why));
-    }
-    let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let stored = versions.iter().filter(|version| version["storage"] == true).count();
-    if stored != 1 {
-        let why = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid("spec.versions", &spec["versions"], why));
-    }
-    for (index, version) in versions.iter().enumerate() {
-        let schema = &version["schema"]["openAPIV3Schema"];
-        let base = format!("spec.versions[{index}].schema.openAPIV3Schema");
-        if schema.is_null() {
-            errors.push(FieldError::required(base, ""));
-        } else if let Err(more) = crate::schema::StructuralSchema::from_openapi(schema, &base) {
-            errors.extend(more);
-        }
     }
     errors
 }

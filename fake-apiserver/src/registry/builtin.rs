@@ -183,10 +183,12 @@ fn resource(&(group, versions, kind, plural, short_names, flags, subresources): 
     let has = |flag: char| flags.contains(flag);
     let id = resource_id(group, plural);
     let merge = builtin_merge_type(group, kind);
+    let columns: Arc<[_]> = crate::table::columns_of(&id).into();
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let versions = versions.split_whitespace().map(|name| {
         let mut version = Version::new(group, name, kind, merge.clone());
         version.subresources = words(subresources);
+        version.columns = columns.clone();
         if kind == "Endpoints" {
             version.deprecation =
                 Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".into());
@@ -222,6 +224,7 @@ fn resource(&(group, versions, kind, plural, short_names, flags, subresources): 
         namespaced: has('n'),
         versions: versions.collect(),
         stored: 0,
+        conversion: None,
         traits: Traits {
             generation: has('g'),
             unconditional_update: has('u'),

@@ -52,6 +52,8 @@ pub(crate) fn resource_of(definition: &Value) -> Result<Resource, Vec<FieldError
             terminating: !definition["metadata"]["deletionTimestamp"].is_null(),
             ..Traits::default()
         },
+        conversion: (spec["conversion"]["strategy"] == "Webhook")
+            .then(|| spec["conversion"]["webhook"]["clientConfig"].clone()),
         selectable: selectable.collect(),
         versions: versions.into_iter().map(|(_, version)| version).collect(),
         stored,
@@ -70,6 +72,7 @@ fn version_of(
     let name = declaration["name"].as_str().unwrap_or_default();
     let mut version = Version::new(group, name, kind, Arc::new(MergeType::Deduced));
     version.served = declaration["served"] != false;
+    version.columns = crate::table::custom_columns_of(&declaration["additionalPrinterColumns"]).into();
     if declaration["deprecated"] == true {
         let api = &version.api_version;
         let standard = format!("{api} {kind} is deprecated");

@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde_json::Value;
 
 use crate::schema::{MergeType, StructuralSchema};
 use crate::status::ResourceName;
 use crate::storage::ResourceId;
+use crate::table::Column;
 
 pub(crate) use self::custom::resource_of;
 
@@ -34,6 +36,8 @@ pub(crate) struct Resource {
     /// Index of the version that objects are stored in.
     pub(crate) stored: usize,
     pub(crate) traits: Traits,
+    /// How the webhook is reached that converts between versions, if one does.
+    pub(crate) conversion: Option<Value>,
     /// The field labels a field selector may name, beyond name and namespace.
     pub(crate) selectable: Vec<String>,
 }
@@ -75,6 +79,8 @@ pub(crate) struct Version {
     pub(crate) merge: Arc<MergeType>,
     pub(crate) scale: Option<ScalePaths>,
     pub(crate) deprecation: Option<String>,
+    /// What a Table shows.
+    pub(crate) columns: Arc<[Column]>,
 }
 
 /// Where the scale subresource finds its fields, as JSON pointers.
@@ -99,6 +105,7 @@ impl Version {
             merge,
             scale: None,
             deprecation: None,
+            columns: Arc::default(),
         }
     }
 

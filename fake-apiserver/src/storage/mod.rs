@@ -45,7 +45,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    fn new(value: Value, revision: u64) -> Self {
+    pub(crate) fn new(value: Value, revision: u64) -> Self {
         let bytes = encode_body(&value);
         Self { value: Arc::new(value), bytes, revision }
     }

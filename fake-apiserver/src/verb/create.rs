@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{
-    apply_schema, check_shape, check_type, drop_empty, metadata_of, schema_errors, to_stored_version,
-};
+use super::{apply_schema, check_shape, check_type, drop_empty, metadata_of, schema_errors};
 use crate::admission::{self, webhook::Phase};
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::Stored;
-use crate::{apply, auth, defaults, hooks, strategy, validation};
+use crate::{apply, auth, convert, defaults, hooks, strategy, validation};
 
 /// Creates `object` in the call's namespace. With `call.name` set (an apply or put that creates), the object must
 /// have that name. `tracked` says that its managedFields are already right.
@@ -57,7 +55,7 @@ pub(crate) fn create(
     if let Some(metadata) = object["metadata"].as_object_mut() {
         drop_empty(metadata);
     }
-    to_stored_version(call, &mut object);
+    convert::to_stored(state, call, &mut object)?;
     admission::webhook::check(state, call, Phase::Validating, "CREATE", &object, None)?;
     let (id, key) = (call.resource().id.clone(), call.key());
     if let Some(taken) = state.storage.get(&id, &key) {

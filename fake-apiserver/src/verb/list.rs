@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::get::parse_version;
 use crate::options::{ListOptions, Match};
-use crate::response::ListMeta;
+use crate::represent::ListMeta;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::{Objects, Stored};

@@ -2,6 +2,7 @@
 //! [`Call`](crate::state::Call), and are used by requests, simulated controllers and tests alike.
 
 pub(crate) mod create;
+pub(crate) mod create_below;
 pub(crate) mod delete;
 pub(crate) mod get;
 pub(crate) mod list;
@@ -273,24 +274,4 @@ pub(crate) fn schema_errors(call: &mut Call, object: &Value, old: Option<&Value>
             review.errors
         }
     }
-}
-
-/// Turns an object of the call's version into the stored one: fields that version does not know are lost.
-pub(crate) fn to_stored_version(call: &Call, object: &mut Value) {
-    let stored = call.resource().stored_version();
-    if object["apiVersion"] != stored.api_version.as_str() {
-        object["apiVersion"] = json!(stored.api_version);
-        if let Some(schema) = &stored.schema {
-            schema.prune(object);
-        }
-    }
-}
-
-/// `object`, stored in one version, as another version of its kind sees it.
-pub(crate) fn in_version(object: &Value, api_version: &str) -> Value {
-    let mut object = object.clone();
-    if object["apiVersion"] != api_version {
-        object["apiVersion"] = json!(api_version);
-    }
-    object
 }

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use super::get::find;
 use super::update::{Origin, update};
-use super::{check_type, create, in_version, metadata_of};
+use super::{check_type, create, metadata_of};
 use crate::apply::{self, ApplyError};
 use crate::auth::rbac::{self, Attributes};
+use crate::convert;
 use crate::patch::{self, PatchError};
 use crate::schema::FieldError;
 use crate::state::{Call, State};
@@ -65,7 +66,7 @@ pub(crate) fn patch(
         return Err(Status::invalid_options("PatchOptions", &[force]));
     }
     let live = find(state, call)?.clone();
-    let old = in_version(&live.value, &call.version().api_version);
+    let old = convert::seen(state, call, &live.value)?;
     let new = match kind {
         PatchKind::Json => patch::json(&old, body).map_err(refusal)?,
         PatchKind::Strategic => patch::strategic(&old, body, &call.version().merge).map_err(refusal)?,
@@ -120,7 +121,7 @@ fn apply(state: &mut State, call: &mut Call, mut applied: Value) -> Answer<(Arc<
     crate::strategy::place(call, metadata)?;
     metadata.entry("name").or_insert_with(|| json!(call.name));
     let live = state.storage.get(&call.resource().id, &call.key()).cloned();
-    let old = live.as_ref().map(|live| in_version(&live.value, &call.version().api_version));
+    let old = live.as_ref().map(|live| convert::seen(state, call, &live.value)).transpose()?;
     let force = call.options.force.unwrap_or(false);
     let served = call.served.clone();
     let merged = apply::apply(old.as_ref(), &applied, &served.version().merge, &call.writer(), force);

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::get::find;
+use super::metadata_of;
 use super::update::{Origin, update};
 use crate::registry::ScalePaths;
 use crate::schema::FieldError;
 use crate::state::{Call, State};
 use crate::status::{Answer, ResourceName, Status};
 use crate::storage::Stored;
+use crate::{convert, strategy};
 
 /// The Scale of a workload.
 pub(crate) fn view(call: &Call, object: &Value) -> Answer<Value> {
@@ -53,7 +55,8 @@ pub(crate) fn modify(
 ) -> Answer<(Arc<Stored>, Value)> {
     let live = find(state, call)?.clone();
     let before = view(call, &live.value)?;
-    let after = change(&before)?;
+    let mut after = change(&before)?;
+    strategy::place(call, metadata_of(call, &mut after)?)?;
     let replicas = after["spec"]["replicas"].as_i64().unwrap_or(0);
     if replicas < 0 {
         let why = "must be greater than or equal to 0";
@@ -65,7 +68,7 @@ pub(crate) fn modify(
     if !version.is_empty() && version != live.revision.to_string() {
         return Err(Status::stale(&call.resource().name(), &call.name));
     }
-    let mut new = super::in_version(&live.value, &call.version().api_version);
+    let mut new = convert::seen(state, call, &live.value)?;
     set(&mut new, &paths(call)?.spec_replicas, json!(replicas));
     let stored = update(state, call, &live, new, Origin::Patch)?;
     let scale = view(call, &stored.value)?;

@@ -5,16 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::get::find;
-use super::{
-    apply_schema, check_shape, check_type, drop_empty, in_version, metadata_of, schema_errors,
-    to_stored_version,
-};
+use super::{apply_schema, check_shape, check_type, drop_empty, metadata_of, schema_errors};
 use crate::admission::{self, webhook::Phase};
 use crate::schema::FieldError;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::Stored;
-use crate::{apply, auth, defaults, hooks, strategy, validation};
+use crate::{apply, auth, convert, defaults, hooks, strategy, validation};
 
 /// What a new object came from: decides how stale or foreign metadata is refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,7 +56,7 @@ pub(crate) fn update(
     check_shape(call, &new)?;
     check_version(call, live, &new, origin)?;
     apply_schema(call, &mut new, origin == Origin::Apply)?;
-    let old = in_version(&live.value, &call.version().api_version);
+    let old = convert::seen(state, call, &live.value)?;
     let mut errors = system_field_errors(&old, &new);
     strategy::prepare_update(call, &old, &mut new);
     defaults::fill(&call.resource().id, &mut new);
@@ -86,10 +83,10 @@ pub(crate) fn update(
         apply::track_update(Some(&old), &mut new, &call.version().merge, &call.writer());
     }
     admission::webhook::check(state, call, Phase::Validating, "UPDATE", &new, Some(&old))?;
-    if same(&old, &new) {
+    convert::to_stored(state, call, &mut new)?;
+    if same(&live.value, &new) {
         return Ok(live.clone());
     }
-    to_stored_version(call, &mut new);
     commit(state, call, live, new)
 }
 

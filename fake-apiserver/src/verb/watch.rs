@@ -15,8 +15,11 @@ use tokio::time::Instant;
 
 use super::get::parse_version;
 use super::list::{check_fields, list, matches};
+use crate::clock::Clock;
+use crate::convert;
 use crate::options::ListOptions;
-use crate::response::{BoxError, Representation, encode, write_event, write_object};
+use crate::represent::{Encoded, View};
+use crate::response::{BoxError, encode, write_event};
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::{Event, ResourceId, Stored};
@@ -35,7 +38,10 @@ pub(crate) struct Watch {
     state: Arc<Mutex<State>>,
     call: Call,
     options: ListOptions,
-    representation: Representation,
+    view: View,
+    clock: Clock,
+    /// Whether an event has told the columns of a Table.
+    headed: bool,
     resource: ResourceId,
     notify: Arc<Notify>,
     /// Position in the event log of the next event to look at.
@@ -55,7 +61,8 @@ pub(crate) fn start(
     state: &mut State,
     call: Call,
     options: ListOptions,
-    representation: Representation,
+    view: View,
+    clock: Clock,
 ) -> Answer<Watch> {
     check_fields(&call, &options)?;
     let resource = call.resource().id.clone();
@@ -74,7 +81,9 @@ pub(crate) fn start(
         finished: false,
         call,
         options,
-        representation,
+        view,
+        clock,
+        headed: false,
     };
     watch.begin(state)?;
     Ok(watch)
@@ -103,7 +112,7 @@ impl Watch {
             };
             let found = list(state, &self.call, &everything)?;
             for stored in &found.items {
-                self.send("ADDED", stored);
+                self.send("ADDED", &*convert::seen_stored(state, &self.call, stored)?);
             }
             if self.options.send_initial_events == Some(true) && self.options.bookmarks {
                 let annotation = json!({ "k8s.io/initial-events-end": "true" });
@@ -185,66 +194,67 @@ impl Watch {
             return false;
         };
         let events: Vec<Arc<Event>> = events.cloned().collect();
+        let changes = events.iter().filter_map(|event| self.change(event));
+        let changes: Answer<Vec<_>> = changes
+            .map(|(kind, stored)| Ok((kind, convert::seen_stored(&state, &self.call, &stored)?)))
+            .collect();
         drop(state);
         self.position += events.len() as u64;
-        events.iter().for_each(|event| self.send_change(event));
+        match changes {
+            Ok(changes) => changes.iter().for_each(|(kind, stored)| self.send(kind, stored)),
+            Err(why) => self.send_error(&why),
+        }
         !events.is_empty()
     }
 
-    /// Sends an event as the selectors see it.
-    fn send_change(&mut self, event: &Event) {
+    /// An event as the selectors see it.
+    fn change(&self, event: &Event) -> Option<(&'static str, Arc<Stored>)> {
         if !self.call.namespace.is_empty() {
-            let inside = event
-                .key
-                .strip_prefix(self.call.namespace.as_str())
-                .is_some_and(|rest| rest.starts_with('/'));
-            if !inside {
-                return;
+            let rest = event.key.strip_prefix(self.call.namespace.as_str())?;
+            if !rest.starts_with('/') {
+                return None;
             }
         }
-        let was = event.previous.as_ref().is_some_and(|previous| matches(&self.options, &previous.value));
+        let was = event.previous.as_ref().filter(|previous| matches(&self.options, &previous.value));
         let is = !event.deleted && matches(&self.options, &event.current.value);
         match (was, is) {
-            (false, true) => self.send("ADDED", &event.current),
-            (true, true) => self.send("MODIFIED", &event.current),
-            (true, false) if event.deleted => self.send("DELETED", &event.current),
-            (true, false) => {
+            (None, true) => Some(("ADDED", event.current.clone())),
+            (Some(_), true) => Some(("MODIFIED", event.current.clone())),
+            (Some(_), false) if event.deleted => Some(("DELETED", event.current.clone())),
+            (Some(previous), false) => {
                 // It left the selection: its previous state, with the version of the change.
-                let previous =
-                    event.previous.as_ref().map(|previous| (*previous.value).clone()).unwrap_or_default();
-                let mut last = previous;
+                let mut last = (*previous.value).clone();
                 last["metadata"]["resourceVersion"] = json!(event.current.revision.to_string());
-                self.send("DELETED", &Stored::unwritten(last));
+                Some(("DELETED", Arc::new(Stored::unwritten(last))))
             }
-            (false, false) => {}
+            (None, false) => None,
         }
     }
 
     fn send(&mut self, kind: &str, stored: &Stored) {
+        self.send_object(kind, Encoded::from(stored));
+    }
+
+    fn send_object(&mut self, kind: &str, object: Encoded<'_>) {
         let version = self.call.served.version();
-        write_event(&mut self.pending, kind, |out| write_object(out, version, stored, self.representation));
+        let view = self.view.at(self.clock.now());
+        let heading = !std::mem::replace(&mut self.headed, true);
+        write_event(&mut self.pending, kind, |out| view.write(out, version, object, heading));
     }
 
     fn send_bookmark(&mut self, revision: u64, annotations: Option<Value>) {
-        let (kind, api_version) = match self.representation {
-            Representation::Full | Representation::Discovery => {
-                (self.call.resource().kind.as_str(), self.call.version().api_version.as_str())
-            }
-            Representation::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1"),
-        };
-        let mut object = json!({
-            "kind": kind,
-            "apiVersion": api_version,
-            "metadata": { "resourceVersion": revision.to_string() },
-        });
+        let mut object = json!({ "metadata": { "resourceVersion": revision.to_string() } });
         if let Some(annotations) = annotations {
             object["metadata"]["annotations"] = annotations;
         }
-        write_event(&mut self.pending, "BOOKMARK", |out| out.extend(encode(&object)));
+        self.send_object("BOOKMARK", Encoded::from(&object));
     }
 
     fn send_expired(&mut self, asked: u64, current: u64) {
-        let status = Status::expired(format!("too old resource version: {asked} ({current})"));
+        self.send_error(&Status::expired(format!("too old resource version: {asked} ({current})")));
+    }
+
+    fn send_error(&mut self, status: &Status) {
         write_event(&mut self.pending, "ERROR", |out| out.extend(encode(&status.to_value())));
         self.finished = true;
     }

@@ -70,6 +70,12 @@ impl Events {
         Self { body: response.into_body(), buffer: Vec::new() }
     }
 
+    /// The events of a watch that has ended.
+    pub fn read(body: &[u8]) -> Vec<Value> {
+        let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
+    }
+
     /// The next event; `None` when the watch has ended.
     pub async fn next(&mut self) -> Option<Value> {
         loop {

@@ -1,0 +1,63 @@
+//! Objects in another version of their kind. Every object is stored in one version and shown in the one asked for.
+//!
+//! Without a webhook only `apiVersion` changes; what the other version does not know is lost. With one the same is
+//! done as long as the webhook can be reached: as for admission, nothing is called.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::admission::webhook;
+use crate::registry::{Resource, Version};
+use crate::state::{Call, State};
+use crate::status::{Answer, Status};
+use crate::storage::Stored;
+
+/// Seconds that a conversion may take.
+const TIMEOUT: u64 = 30;
+
+/// An object as the version of a call has it.
+pub(crate) fn seen(state: &State, call: &Call, object: &Value) -> Answer<Value> {
+    let mut object = object.clone();
+    convert(state, call.resource(), call.version(), &mut object)?;
+    Ok(object)
+}
+
+/// A stored object as the version of a call has it; mostly that is the object itself.
+pub(crate) fn seen_stored(state: &State, call: &Call, stored: &Arc<Stored>) -> Answer<Arc<Stored>> {
+    // Built-in kinds are told apart by their type members alone.
+    if !call.resource().traits.custom || stored.value["apiVersion"] == call.version().api_version.as_str() {
+        return Ok(stored.clone());
+    }
+    Ok(Arc::new(Stored::new(seen(state, call, &stored.value)?, stored.revision)))
+}
+
+/// Turns an object of a call's version into the stored one, defaults included: so it is read again.
+pub(crate) fn to_stored(state: &State, call: &Call, object: &mut Value) -> Answer<()> {
+    let stored = call.resource().stored_version();
+    if object["apiVersion"] != stored.api_version.as_str() {
+        convert(state, call.resource(), stored, object)?;
+        if let Some(schema) = &stored.schema {
+            schema.default(object);
+        }
+    }
+    Ok(())
+}
+
+fn convert(state: &State, resource: &Resource, to: &Version, object: &mut Value) -> Answer<()> {
+    if object["apiVersion"] == to.api_version.as_str() {
+        return Ok(());
+    }
+    if let Some(client) = &resource.conversion
+        && let Some(why) = webhook::unreachable(state, client, TIMEOUT)
+    {
+        let from = object["apiVersion"].as_str().unwrap_or_default();
+        let kind = &resource.kind;
+        return Err(Status::unexpected(format!("conversion webhook for {from}, Kind={kind} failed: {why}")));
+    }
+    object["apiVersion"] = json!(to.api_version);
+    if let Some(schema) = &to.schema {
+        schema.prune(object);
+    }
+    Ok(())
+}
