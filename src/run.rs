@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::args::duration;
 use crate::clock::{Clock, SystemClock};
 use crate::controller::{self, Pacing};
 use crate::manifest::{Catalog, Directory, Embedded, version};
 use crate::process::connect::TlsConnector;
 use crate::process::exec::ExecPlugins;
+use crate::process::fetch::FetchArgs;
 use crate::process::hub::{self, HubArgs, HubError};
 use crate::reconcile::{Intervals, Reconciler};
 use crate::source::Source;
@@ -48,6 +50,9 @@ pub struct RunArgs {
     /// Oldest Kubernetes on hub and spokes, for instance `v1.33`; handed on to the workloads.
     #[arg(long, env = "KUBERNETES_MIN_VERSION")]
     pub kubernetes_min_version: Option<String>,
+    /// What custom resources may have it read.
+    #[command(flatten)]
+    pub fetch: FetchArgs,
 }
 
 /// Why the operator cannot start or run.
@@ -85,13 +90,12 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let transport = hub::transport(&config).map_err(RunError::Connect)?;
     let client = stack::client(transport, None, limits.request);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let files: Arc<dyn Source> = Arc::new(Directory);
     let seams = Seams {
         hub: Cluster::new("the local cluster", client.clone()),
         connector: Arc::new(TlsConnector),
         credentials: Arc::new(ExecPlugins),
         clock: clock.clone(),
-        source: files.clone(),
+        source: Arc::new(Directory),
     };
     let provider_file = Some(args.clusterprofile_provider_file).filter(|file| !file.is_empty());
     if provider_file.is_none() {
@@ -99,10 +103,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     }
     let targets = Targets::new(seams, provider_file, limits);
     targets.resolve(None).await.map_err(RunError::Hub)?;
-    let catalog = match args.data_path {
-        Some(path) => Catalog::new(files, path),
-        None => Catalog::new(Arc::new(Embedded), ""),
-    };
+    let catalog = catalog(args.data_path, &args.fetch);
     let poll = args.remote_deployments_poll_interval;
     let defaults = Intervals::default();
     let intervals = Intervals {
@@ -125,10 +126,13 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     Ok(())
 }
 
-/// A duration as Go writes it (`90s`, `1m30s`); negative ones count as zero.
-fn duration(text: &str) -> Result<Duration, String> {
-    let span: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
-    Ok(span.try_into().unwrap_or_default())
+/// The catalog of a data root, or of the built-in bundle when there is none.
+pub fn catalog(data_path: Option<String>, fetch: &FetchArgs) -> Catalog {
+    let data_path = data_path.filter(|path| !path.is_empty());
+    let given = Arc::new(fetch.fetcher(data_path.as_deref()));
+    let released: Arc<dyn Source> =
+        if data_path.is_some() { Arc::new(Directory) } else { Arc::new(Embedded) };
+    Catalog::new(released, data_path.unwrap_or_default()).with_given(given)
 }
 
 fn signal() -> Result<impl Future<Output = ()>, RunError> {
@@ -143,17 +147,4 @@ fn signal() -> Result<impl Future<Output = ()>, RunError> {
             _ = interrupt.recv() => {}
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_read_as_in_go() {
-        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
-        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("-5s"), Ok(Duration::ZERO));
-        assert!(duration("soon").is_err());
-    }
 }

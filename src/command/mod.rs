@@ -6,18 +6,14 @@ mod images;
 mod plan;
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::api::{ComponentError, crd};
 use crate::args::{BundlesCommand, Command};
-use crate::manifest::directory::Directory;
-use crate::manifest::embedded::Embedded;
-use crate::manifest::{Catalog, ManifestError, ParseError, version::VersionError};
+use crate::manifest::{ManifestError, ParseError, version::VersionError};
 use crate::plan::{PlanError, UnsupportedKubernetes};
 use crate::run::{self, RunError};
-use crate::source::Source;
 
 /// Why a subcommand failed.
 #[derive(Debug, thiserror::Error)]
@@ -104,20 +100,15 @@ pub async fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> 
     match command {
         Command::Plan(args) => plan::run(&args, out, err).await,
         Command::Crds => print_yaml(out, &crd::definitions()),
-        Command::Bundles(BundlesCommand::List { data_path }) => bundles::list(&catalog(data_path), out).await,
-        Command::Images { file, data_path } => plan::images(&file, data_path, out).await,
+        Command::Bundles(BundlesCommand::List { data_path }) => {
+            bundles::list(&bundles::catalog(data_path), out).await
+        }
+        Command::Images(args) => plan::images(args, out).await,
         Command::Run(args) => run::run(args).await.map_err(CommandError::Run),
         Command::Rbac { .. }
         | Command::Status
         | Command::Bundles(BundlesCommand::Fetch | BundlesCommand::Verify) => Err(CommandError::NotYet),
     }
-}
-
-/// The catalog of a data root, or of the built-in bundle.
-fn catalog(data_path: Option<String>) -> Catalog {
-    let data_path = data_path.filter(|path| !path.is_empty());
-    let source: Arc<dyn Source> = if data_path.is_some() { Arc::new(Directory) } else { Arc::new(Embedded) };
-    Catalog::new(source, data_path.unwrap_or_default())
 }
 
 /// Prints documents as a YAML stream.

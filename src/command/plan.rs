@@ -5,13 +5,14 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use super::diff::{self, Diff, diff};
-use super::{CommandError, catalog, print_yaml};
+use super::{CommandError, print_yaml};
 use crate::api::Component;
-use crate::args::{Output, PlanArgs, UNKNOWN_UID};
+use crate::args::{ImagesArgs, Output, PlanArgs, UNKNOWN_UID};
 use crate::manifest::{Catalog, Object, parse, version};
 use crate::plan::{
     Facts, MINIMUM_KUBERNETES, Owner, Plan, apply_set_id, check_kubernetes, plan, target_namespace,
 };
+use crate::run::catalog;
 
 /// Reads the resource, plans it and prints the plan; what has no effect is said on `err`.
 pub(super) async fn run(
@@ -23,7 +24,7 @@ pub(super) async fn run(
     if let Some(found) = &args.kubernetes_version {
         check_kubernetes(found, minimum.unwrap_or(MINIMUM_KUBERNETES)).map_err(CommandError::Kubernetes)?;
     }
-    let catalog = catalog(args.data_path.clone());
+    let catalog = catalog(args.data_path.clone(), &args.fetch);
     let planned = async |file: &Path| {
         let component = read(file, args.uid.as_deref())?;
         prepare(&catalog, &component, &facts(&component, &args.anchor_uid, minimum)).await
@@ -39,13 +40,10 @@ pub(super) async fn run(
 }
 
 /// Prints the images that the resource would run, one a line.
-pub(super) async fn images(
-    file: &Path,
-    data_path: Option<String>,
-    out: &mut dyn Write,
-) -> Result<(), CommandError> {
-    let component = read(file, None)?;
-    let plan = prepare(&catalog(data_path), &component, &facts(&component, UNKNOWN_UID, None)).await?;
+pub(super) async fn images(args: ImagesArgs, out: &mut dyn Write) -> Result<(), CommandError> {
+    let component = read(&args.file, None)?;
+    let catalog = catalog(args.data_path, &args.fetch);
+    let plan = prepare(&catalog, &component, &facts(&component, UNKNOWN_UID, None)).await?;
     for image in super::images::images(plan.objects()) {
         writeln!(out, "{image}").map_err(CommandError::Output)?;
     }
