@@ -196,6 +196,15 @@ fn entry(resource: &Resource) -> Value {
     entry
 }
 
+/// The kind of the options in the query of a connection.
+fn connection_options(subresource: &str) -> &'static str {
+    match subresource {
+        "attach" => "PodAttachOptions",
+        "exec" => "PodExecOptions",
+        _ => "PodPortForwardOptions",
+    }
+}
+
 fn subresource_entry(resource: &Resource, subresource: &str) -> Value {
     let (kind, origin, verbs): (&str, Option<(&str, &str)>, &[&str]) = match subresource {
         "scale" => ("Scale", Some(("autoscaling", "v1")), &["get", "patch", "update"]),
@@ -203,6 +212,7 @@ fn subresource_entry(resource: &Resource, subresource: &str) -> Value {
         "token" => ("TokenRequest", Some(("authentication.k8s.io", "v1")), &["create"]),
         "binding" => ("Binding", None, &["create"]),
         "log" => (&resource.kind, None, &["get"]),
+        "attach" | "exec" | "portforward" => (connection_options(subresource), None, &["create", "get"]),
         "finalize" => (&resource.kind, None, &["update"]),
         _ => (&resource.kind, None, &["get", "patch", "update"]),
     };

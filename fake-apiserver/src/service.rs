@@ -25,7 +25,7 @@ use crate::status::{Answer, Status};
 use crate::storage::Stored;
 use crate::verb::delete::{self, Deleted};
 use crate::verb::patch::{self, PatchKind};
-use crate::verb::{self, create, create_below, get, list, scale, update, watch};
+use crate::verb::{self, connect, create, create_below, get, list, scale, update, watch};
 use crate::{convert, discovery, reviews};
 
 /// A cluster as a tower service for any body. Made by [`FakeApiServer::service`].
@@ -166,6 +166,9 @@ impl Incoming<'_> {
         let verb = self.info.verb.as_str();
         let result = match (verb, call.subresource.as_str()) {
             ("", _) => Err(Status::method_not_allowed()),
+            (_, part) if connect::is_connection(part) => {
+                connect::refuse(state, &call, self.info.query.get("container"))
+            }
             ("get", "scale") => {
                 let stored = get::get(state, &call, "")?;
                 Ok(respond(200, encode(&scale::view(&call, &stored.value)?), accept))
@@ -434,8 +437,10 @@ fn check_verb(served: &Served, info: &RequestInfo) -> Answer<()> {
     let allowed = match info.verb.as_str() {
         "create" if plain && across && resource.traits.custom => return Err(Status::page_not_found()),
         "create" if plain => !named && !across,
-        "create" => creates_below,
+        "create" if info.subresource == "log" => false,
+        "create" => creates_below || connect::is_connection(&info.subresource),
         _ if resource.traits.virtual_resource => false,
+        "update" | "patch" if connect::is_connection(&info.subresource) => false,
         "update" => named && !creates_below,
         "get" | "patch" => named && !creates_below && (info.subresource != "finalize"),
         "delete" => plain,

@@ -1,6 +1,7 @@
 //! The verbs, one each on top of storage. They take the locked [`State`](crate::state::State) and a
 //! [`Call`](crate::state::Call), and are used by requests, simulated controllers and tests alike.
 
+pub(crate) mod connect;
 pub(crate) mod create;
 pub(crate) mod create_below;
 pub(crate) mod delete;
