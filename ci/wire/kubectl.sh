@@ -106,7 +106,12 @@ echo "# looking around"
 check version 'Server Version: v1\.' kubectl version
 check api-resources 'deployments +deploy +apps/v1 +true +Deployment' kubectl api-resources
 check api-versions 'rbac.authorization.k8s.io/v1' kubectl api-versions
-check explain 'KIND: +Deployment' kubectl explain deployment
+check explain 'KIND: +Deployment.*spec.<DeploymentSpec>' kubectl explain deployment
+check 'explain a field' 'FIELD: strategy <DeploymentStrategy>.*rollingUpdate.<RollingUpdateDeployment>.*type.<string>' \
+  kubectl explain deployment.spec.strategy
+check 'explain --recursive' 'containers.<\[\]Container> -required-.*requests.<map' kubectl explain pod.spec --recursive
+refuse 'explain what is not' 'field "nope" does not exist' kubectl explain deployment.spec.nope
+check 'OpenAPI v2' '"swagger":"2.0"' kubectl get --raw /openapi/v2
 
 echo "# apply"
 check 'apply --dry-run=server of a namespace' 'namespace/shop created \(server dry run\)' \
@@ -234,6 +239,7 @@ if [ -d "$release" ]; then
   check 'nothing differs from the release afterwards' '^\s*$' kubectl diff --server-side -f "$release/2-serving-core.yaml"
   check 'apply it again as a client' 'deployment.apps/controller' kubectl apply -f "$release/2-serving-core.yaml"
   check 'definitions say when they were made' 'NAME +CREATED AT.*services.serving.knative.dev +20[0-9T:-]+Z' kubectl get crd
+  check 'explain a custom kind' 'KIND: +Service.*FIELD: spec <Object>.*template.<Object>' kubectl explain ksvc.spec
   check 'a custom kind has a short name' 'No resources' kubectl get ksvc -A
   kubectl apply -f - >/dev/null <<'JSON'
 {"apiVersion":"serving.knative.dev/v1","kind":"Service","metadata":{"name":"hello","namespace":"default"},

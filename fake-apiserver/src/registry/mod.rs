@@ -76,6 +76,8 @@ pub(crate) struct Version {
     pub(crate) type_members: Bytes,
     pub(crate) subresources: Vec<String>,
     pub(crate) schema: Option<Arc<StructuralSchema>>,
+    /// The same as its definition has it.
+    pub(crate) openapi: Option<Arc<Value>>,
     pub(crate) merge: Arc<MergeType>,
     pub(crate) scale: Option<ScalePaths>,
     pub(crate) deprecation: Option<String>,
@@ -102,6 +104,7 @@ impl Version {
             type_members,
             subresources: Vec::new(),
             schema: None,
+            openapi: None,
             merge,
             scale: None,
             deprecation: None,

@@ -4,7 +4,7 @@
 //! kinds take it from a table ([`builtin_merge_type`]), custom resources from their schema
 //! ([`StructuralSchema::merge_type`]).
 
-mod builtin;
+pub(crate) mod builtin;
 #[cfg(test)]
 pub(crate) mod cases;
 mod field_error;
