@@ -51,8 +51,11 @@ pub struct PlanArgs {
     #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
     pub output: Output,
     /// Print what changes against the plan of this older custom resource instead.
-    #[arg(long, value_name = "OLD")]
+    #[arg(long, value_name = "OLD", conflicts_with = "against")]
     pub diff: Option<PathBuf>,
+    /// Print what would change on the cluster of this kubeconfig (the one that is installed to) instead; nothing is written.
+    #[arg(long, value_name = "KUBECONFIG")]
+    pub against: Option<PathBuf>,
     /// UID of the custom resource.
     #[arg(long)]
     pub uid: Option<String>,

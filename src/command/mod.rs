@@ -1,9 +1,11 @@
 //! The subcommands. They write to what they are given and return errors; printing is for `main`.
 
+mod against;
 mod bundles;
 mod diff;
 mod images;
 mod plan;
+mod summary;
 
 use std::io::{self, Write};
 
@@ -13,7 +15,9 @@ use crate::api::{ComponentError, crd};
 use crate::args::{BundlesCommand, Command};
 use crate::manifest::{ManifestError, ParseError, version::VersionError};
 use crate::plan::{PlanError, UnsupportedKubernetes};
+use crate::process::hub::HubError;
 use crate::run::{self, RunError};
+use crate::target::cluster::ClusterError;
 
 /// Why a subcommand failed.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +28,15 @@ pub enum CommandError {
     /// There is no such subcommand yet.
     #[error("not yet")]
     NotYet,
+    /// The kubeconfig cannot be used.
+    #[error("cannot read the configuration of the cluster")]
+    Configuration(#[source] HubError),
+    /// The connection settings cannot be used.
+    #[error("cannot connect to the cluster")]
+    Connect(#[source] kube::Error),
+    /// The cluster did not answer what was asked.
+    #[error("cannot compare the plan with the cluster")]
+    Cluster(#[source] ClusterError),
     /// The data root is empty.
     #[error("there are no releases in the data root")]
     NoBundles,
