@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::schema::builtin::table::Type;
 use crate::schema::{MergeType, StructuralSchema};
 use crate::status::ResourceName;
 use crate::storage::ResourceId;
@@ -72,6 +73,8 @@ pub(crate) struct Version {
     pub(crate) type_members: Bytes,
     pub(crate) subresources: Vec<String>,
     pub(crate) schema: Option<Arc<StructuralSchema>>,
+    /// Its type, unless it is a custom resource.
+    pub(crate) built_in: Option<&'static Type>,
     pub(crate) merge: Arc<MergeType>,
     pub(crate) scale: Option<ScalePaths>,
     pub(crate) deprecation: Option<String>,
@@ -96,6 +99,7 @@ impl Version {
             type_members,
             subresources: Vec::new(),
             schema: None,
+            built_in: None,
             merge,
             scale: None,
             deprecation: None,
