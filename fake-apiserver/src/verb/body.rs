@@ -78,7 +78,7 @@ pub(crate) fn read_patched(
     };
     match of {
         Some(of) => match decode(of, new.clone().into(), &[]) {
-            Err(why) => return Err(misfit(&shown(&new), &why)),
+            Err(why) => Err(misfit(&shown(&new), &why)),
             Ok(decoded) => {
                 call.objections.extend(decoded.objections);
                 judge(call, |list| misfit(&shown(&new), &format!("strict decoding error: {list}")))?;
