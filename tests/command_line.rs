@@ -142,7 +142,7 @@ fn a_plan_can_be_shown_as_its_difference_to_an_older_one() {
     std::fs::remove_file(&old).unwrap();
     assert_eq!(
         text(&output.stdout),
-        "0 added, 0 removed, 1 changed\n~ ConfigMap ns/config-network\n    /data/a: absent -> \"b\"\n"
+        "0 added, 0 removed, 1 changed, 56 unchanged\n~ ConfigMap ns/config-network\n    /data/a: absent -> \"b\"\n"
     );
 }
 

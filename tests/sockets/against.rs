@@ -77,7 +77,8 @@ async fn on_an_empty_cluster_everything_is_added() {
 async fn an_edit_and_an_obsolete_object_are_all_that_differs_from_an_installed_plan() {
     let review = Review::new("against-edited").await;
     let cluster = &review.spoke.cluster;
-    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "knative-serving" } });
+    let namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "knative-serving" } });
     cluster.create(namespace).unwrap();
     let anchor = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -89,14 +90,21 @@ async fn an_edit_and_an_obsolete_object_are_all_that_differs_from_an_installed_p
     let anchor = cluster.create(anchor).unwrap();
     review.install(anchor["metadata"]["uid"].as_str().unwrap()).await;
     let diff = review.against().await;
-    assert_eq!((&diff["added"], &diff["removed"], &diff["changed"]), (&json!([]), &json!([]), &json!([])), "{diff}");
+    assert_eq!(
+        (&diff["added"], &diff["removed"], &diff["changed"]),
+        (&json!([]), &json!([]), &json!([])),
+        "{diff}"
+    );
 
     cluster
-        .edit("", "ConfigMap", "knative-serving", "config-network", |map| map["data"]["_example"] = json!("edited"))
+        .edit("", "ConfigMap", "knative-serving", "config-network", |map| {
+            map["data"]["_example"] = json!("edited")
+        })
         .unwrap();
     let known = cluster.get("", "ConfigMap", "knative-serving", "config-network").unwrap();
     let mut left = json!({ "apiVersion": "v1", "kind": "ConfigMap" });
-    left["metadata"] = json!({ "name": "left", "namespace": "knative-serving", "labels": known["metadata"]["labels"] });
+    left["metadata"] =
+        json!({ "name": "left", "namespace": "knative-serving", "labels": known["metadata"]["labels"] });
     cluster.create(left).unwrap();
     let diff = review.against().await;
     assert_eq!(diff["removed"], json!(["ConfigMap knative-serving/left"]));
@@ -108,7 +116,8 @@ async fn an_edit_and_an_obsolete_object_are_all_that_differs_from_an_installed_p
 #[tokio::test]
 async fn a_cluster_that_cannot_be_asked_is_an_error_not_an_empty_difference() {
     let review = Review::new("against-refused").await;
-    let config = kubeconfig(&format!("https://localhost:{}", review.spoke.port), &review.spoke.ca, "s3cret-and-wrong");
+    let config =
+        kubeconfig(&format!("https://localhost:{}", review.spoke.port), &review.spoke.ca, "s3cret-and-wrong");
     std::fs::write(review.files.path("kubeconfig"), config).unwrap();
     let (code, out, err) = review.plan(&["--against", &review.files.path("kubeconfig")]).await;
     assert_eq!((code, out.as_str()), (Some(1), ""));

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::schema::builtin::table::Type;
 use crate::schema::{MergeType, StructuralSchema};
 use crate::status::ResourceName;
 use crate::storage::ResourceId;
@@ -78,6 +79,8 @@ pub(crate) struct Version {
     pub(crate) schema: Option<Arc<StructuralSchema>>,
     /// The same as its definition has it.
     pub(crate) openapi: Option<Arc<Value>>,
+    /// Its type, unless it is a custom resource.
+    pub(crate) built_in: Option<&'static Type>,
     pub(crate) merge: Arc<MergeType>,
     pub(crate) scale: Option<ScalePaths>,
     pub(crate) deprecation: Option<String>,
@@ -105,6 +108,7 @@ impl Version {
             subresources: Vec::new(),
             schema: None,
             openapi: None,
+            built_in: None,
             merge,
             scale: None,
             deprecation: None,

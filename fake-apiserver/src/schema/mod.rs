@@ -7,6 +7,7 @@
 pub(crate) mod builtin;
 #[cfg(test)]
 pub(crate) mod cases;
+pub(crate) mod document;
 mod field_error;
 mod merge_type;
 mod structural;
