@@ -130,8 +130,9 @@ fn without_status(object: &Object) -> Object {
     Object::try_from(value).unwrap_or_else(|_| object.clone())
 }
 
+/// Without what others write: `status`, and what the server keeps in metadata.
 fn own_part(object: &Object) -> Value {
-    let mut value = object.value().clone();
+    let mut value = without_status(object).value().clone();
     if let Some(metadata) = value["metadata"].as_object_mut() {
         SERVER_SIDE.iter().for_each(|name| {
             metadata.remove(*name);
