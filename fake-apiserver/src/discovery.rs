@@ -24,6 +24,7 @@ pub(crate) fn answer(
         ["api"] | ["apis"] if accept.representation == Representation::Discovery => {
             return Some(aggregated(registry, parts.first() == Some(&"api"), accept));
         }
+        ["openapi", "v2"] => return Some(openapi::swagger(registry)),
         ["openapi", "v3"] => return Some(openapi::index(registry)),
         ["openapi", "v3", root @ ..] => return Some(openapi::document(registry, &root.join("/"))),
         ["version"] => version(),
@@ -220,13 +221,11 @@ fn subresource_entry(resource: &Resource, subresource: &str) -> Value {
     entry
 }
 
-/// A hash that tells clients when the stored version changes (its value means nothing else).
+/// A hash that tells clients when the stored version changes (`k8s.io/apiserver/pkg/endpoints/discovery`).
 fn storage_version_hash(resource: &Resource) -> String {
     use base64::Engine;
+    use sha2::Digest;
     let text = format!("{}/{}/{}", resource.group, resource.stored_version().name, resource.kind);
-    // FNV-1a, 64 bit.
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    base64::engine::general_purpose::STANDARD.encode(hash.to_be_bytes())
+    let hash = sha2::Sha256::digest(text);
+    base64::engine::general_purpose::STANDARD.encode(&hash[..8])
 }

@@ -148,6 +148,13 @@ pub(crate) fn respond(code: u16, body: Vec<u8>, accept: Accept) -> Response<Resp
     response
 }
 
+/// A response without a body.
+pub(crate) fn empty(code: u16) -> Response<ResponseBody> {
+    let mut response = plain(code, "");
+    response.headers_mut().remove(http::header::CONTENT_TYPE);
+    response
+}
+
 /// A plain text response.
 pub(crate) fn plain(code: u16, text: impl Into<Bytes>) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::full(text));

@@ -81,6 +81,7 @@ fn version_of(
         let base = format!("spec.versions[{index}].schema.openAPIV3Schema");
         let schema = StructuralSchema::from_openapi(openapi, &base)?;
         version.merge = schema.merge_type();
+        version.published = Some(Arc::new(openapi.clone()));
         version.schema = Some(Arc::new(schema));
     }
     let subresources = &declaration["subresources"];

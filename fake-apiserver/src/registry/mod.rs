@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde_json::Value;
 
 use crate::schema::builtin::table::Type;
 use crate::schema::{MergeType, StructuralSchema};
@@ -73,6 +74,8 @@ pub(crate) struct Version {
     pub(crate) type_members: Bytes,
     pub(crate) subresources: Vec<String>,
     pub(crate) schema: Option<Arc<StructuralSchema>>,
+    /// The schema as its definition has it.
+    pub(crate) published: Option<Arc<Value>>,
     /// Its type, unless it is a custom resource.
     pub(crate) built_in: Option<&'static Type>,
     pub(crate) merge: Arc<MergeType>,
@@ -99,6 +102,7 @@ impl Version {
             type_members,
             subresources: Vec::new(),
             schema: None,
+            published: None,
             built_in: None,
             merge,
             scale: None,

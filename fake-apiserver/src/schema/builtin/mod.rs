@@ -4,11 +4,13 @@
 //! - [`merge`]: how values merge;
 //! - [`decode`]: what of a document an object has, and what is wrong with it;
 //! - [`settle`]: what of an object is written;
+//! - [`openapi`]: the published schemas;
 //! - [`print`]: how messages show an object;
 //! - [`quantity`], [`time`]: scalars with a canonical form.
 
 pub(crate) mod decode;
 mod merge;
+pub(crate) mod openapi;
 pub(crate) mod print;
 pub(crate) mod quantity;
 pub(crate) mod settle;
