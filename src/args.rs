@@ -122,10 +122,29 @@ pub enum BundlesCommand {
         #[arg(long, env = "KO_DATA_PATH")]
         data_path: Option<String>,
     },
-    /// Download releases.
-    Fetch,
-    /// Check the releases that are there.
-    Verify,
+    /// Download releases from a mirror: a data root behind an HTTP server, with its SHA256SUMS.
+    Fetch {
+        /// URL of the mirror.
+        #[arg(long, value_name = "URL", env = "BUNDLES_FROM")]
+        from: String,
+        /// Directory to put them in.
+        #[arg(long, env = "KO_DATA_PATH")]
+        data_path: PathBuf,
+        /// Directories or files of the mirror, for instance `knative-serving/1.23.0`; all when there is none.
+        only: Vec<String>,
+        /// SHA-256 that the mirror's SHA256SUMS must have.
+        #[arg(long, value_name = "DIGEST")]
+        sums_sha256: Option<String>,
+        /// Limits of a download; the mirror itself may always be asked.
+        #[command(flatten)]
+        fetch: FetchArgs,
+    },
+    /// Check that a data root holds what its SHA256SUMS says, and that it can be used.
+    Verify {
+        /// Directory with the releases.
+        #[arg(long, env = "KO_DATA_PATH")]
+        data_path: PathBuf,
+    },
 }
 
 #[cfg(test)]

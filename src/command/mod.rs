@@ -11,8 +11,9 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
+pub use self::bundles::FetchError;
 use crate::api::{ComponentError, crd};
-use crate::args::{BundlesCommand, Command};
+use crate::args::Command;
 use crate::manifest::{ManifestError, ParseError, version::VersionError};
 use crate::plan::{PlanError, UnsupportedKubernetes};
 use crate::process::hub::HubError;
@@ -40,6 +41,15 @@ pub enum CommandError {
     /// The data root is empty.
     #[error("there are no releases in the data root")]
     NoBundles,
+    /// Releases cannot be fetched.
+    #[error("cannot fetch the releases")]
+    Fetch(#[source] FetchError),
+    /// The data root is not as it should be; what is wrong has been printed.
+    #[error("the data root has {problems} problems")]
+    Unsound {
+        /// How many.
+        problems: usize,
+    },
     /// The output went nowhere.
     #[error("cannot write the output")]
     Output(#[source] io::Error),
@@ -113,14 +123,10 @@ pub async fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> 
     match command {
         Command::Plan(args) => plan::run(&args, out, err).await,
         Command::Crds => print_yaml(out, &crd::definitions()),
-        Command::Bundles(BundlesCommand::List { data_path }) => {
-            bundles::list(&bundles::catalog(data_path), out).await
-        }
+        Command::Bundles(command) => bundles::run(command, out).await,
         Command::Images(args) => plan::images(args, out).await,
         Command::Run(args) => run::run(args).await.map_err(CommandError::Run),
-        Command::Rbac { .. }
-        | Command::Status
-        | Command::Bundles(BundlesCommand::Fetch | BundlesCommand::Verify) => Err(CommandError::NotYet),
+        Command::Rbac { .. } | Command::Status => Err(CommandError::NotYet),
     }
 }
 

@@ -61,6 +61,15 @@ pub struct FetchArgs {
 }
 
 impl FetchArgs {
+    /// A fetcher with these limits that may also ask the host of `url`, which an administrator named.
+    pub fn fetcher_of(&self, url: &str) -> Fetcher {
+        let uri: Uri = url.parse().unwrap_or_default();
+        let mut args = self.clone();
+        args.manifest_schemes.extend(uri.scheme_str().map(Into::into));
+        args.manifest_hosts.extend(uri.host().map(Into::into));
+        args.fetcher(None)
+    }
+
     /// A fetcher with these limits, which may read files of the data root too.
     pub fn fetcher(&self, data_root: Option<&str>) -> Fetcher {
         let given =
@@ -282,7 +291,7 @@ impl Web {
             .await
             .map_err(|_| FetchError::Time { limit })??;
         let Some(expected) = expected else { return Ok(content) };
-        let found = hex(&Sha256::digest(&content));
+        let found = sha256(&content);
         if found == expected { Ok(content) } else { Err(FetchError::Changed { expected, found }) }
     }
 
@@ -412,6 +421,11 @@ fn connection(error: hyper_util::client::legacy::Error) -> FetchError {
 fn validators(answer: &HeaderMap) -> HeaderMap {
     let pairs = [(header::ETAG, header::IF_NONE_MATCH), (header::LAST_MODIFIED, header::IF_MODIFIED_SINCE)];
     pairs.into_iter().filter_map(|(from, to)| Some((to, answer.get(from)?.clone()))).collect()
+}
+
+/// SHA-256 in lower-case hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 /// Lower-case hexadecimal digits.

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod against;
+mod bundles;
 mod fleet;
 mod plugin;
 mod proxy;
