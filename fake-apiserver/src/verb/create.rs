@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{apply_schema, check_shape, check_type, drop_empty, metadata_of, schema_errors};
-use crate::admission::{self, webhook::Phase};
+use crate::admission::{self, Change};
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::Stored;
@@ -38,7 +38,7 @@ pub(crate) fn create(
     defaults::fill(&call.resource().id, &mut object);
     strategy::prepare_create(state, call, &mut object);
     auth::escalation::check(state, call, &object, None)?;
-    admission::webhook::check(state, call, Phase::Mutating, "CREATE", &object, None)?;
+    admission::mutate(state, call, Change::create(&object))?;
     let rule = validation::name_rule(&call.resource().id);
     let mut errors = validation::metadata_errors(&object["metadata"], rule);
     if !call.resource().traits.custom {
@@ -55,8 +55,8 @@ pub(crate) fn create(
     if let Some(metadata) = object["metadata"].as_object_mut() {
         drop_empty(metadata);
     }
+    admission::validate(state, call, Change::create(&object))?;
     convert::to_stored(state, call, &mut object)?;
-    admission::webhook::check(state, call, Phase::Validating, "CREATE", &object, None)?;
     let (id, key) = (call.resource().id.clone(), call.key());
     if let Some(taken) = state.storage.get(&id, &key) {
         let deleting = !taken.metadata()["deletionTimestamp"].is_null();

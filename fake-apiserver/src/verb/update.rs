@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::get::find;
 use super::{apply_schema, check_shape, check_type, drop_empty, metadata_of, schema_errors};
-use crate::admission::{self, webhook::Phase};
+use crate::admission::{self, Change};
 use crate::schema::FieldError;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
@@ -66,7 +66,7 @@ pub(crate) fn update(
     }
     strategy::bump_generation(call, &old, &mut new);
     auth::escalation::check(state, call, &new, Some(&old))?;
-    admission::webhook::check(state, call, Phase::Mutating, "UPDATE", &new, Some(&old))?;
+    admission::mutate(state, call, Change::update(&old, &new))?;
     if let Some(metadata) = new["metadata"].as_object_mut() {
         drop_empty(metadata);
     }
@@ -82,7 +82,7 @@ pub(crate) fn update(
     if origin != Origin::Apply {
         apply::track_update(Some(&old), &mut new, &call.version().merge, &call.writer());
     }
-    admission::webhook::check(state, call, Phase::Validating, "UPDATE", &new, Some(&old))?;
+    admission::validate(state, call, Change::update(&old, &new))?;
     convert::to_stored(state, call, &mut new)?;
     if same(&live.value, &new) {
         return Ok(live.clone());
