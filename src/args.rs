@@ -1,9 +1,11 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 
+use crate::process::fetch::FetchArgs;
 use crate::run::RunArgs;
 
 /// Installs, upgrades and removes Knative on a fleet of clusters from one hub.
@@ -33,14 +35,7 @@ pub enum Command {
     /// Show the fleet as a table.
     Status,
     /// Print every image a custom resource would run.
-    Images {
-        /// File with the custom resource; `-` is standard input.
-        #[arg(short, long)]
-        file: PathBuf,
-        /// Directory with the releases; the built-in bundle when it is not set.
-        #[arg(long, env = "KO_DATA_PATH")]
-        data_path: Option<String>,
-    },
+    Images(ImagesArgs),
     /// Look after the releases in the data root.
     #[command(subcommand)]
     Bundles(BundlesCommand),
@@ -56,8 +51,11 @@ pub struct PlanArgs {
     #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
     pub output: Output,
     /// Print what changes against the plan of this older custom resource instead.
-    #[arg(long, value_name = "OLD")]
+    #[arg(long, value_name = "OLD", conflicts_with = "against")]
     pub diff: Option<PathBuf>,
+    /// Print what would change on the cluster of this kubeconfig (the one that is installed to) instead; nothing is written.
+    #[arg(long, value_name = "KUBECONFIG")]
+    pub against: Option<PathBuf>,
     /// UID of the custom resource.
     #[arg(long)]
     pub uid: Option<String>,
@@ -73,10 +71,36 @@ pub struct PlanArgs {
     /// Oldest supported Kubernetes, handed on to the workloads.
     #[arg(long, env = "KUBERNETES_MIN_VERSION")]
     pub kubernetes_min_version: Option<String>,
+    /// What the custom resource may have read.
+    #[command(flatten)]
+    pub fetch: FetchArgs,
+}
+
+/// Arguments of `images`.
+#[derive(Debug, Arguments)]
+pub struct ImagesArgs {
+    /// File with the custom resource; `-` is standard input.
+    #[arg(short, long)]
+    pub file: PathBuf,
+    /// Directory with the releases; the built-in bundle when it is not set.
+    #[arg(long, env = "KO_DATA_PATH")]
+    pub data_path: Option<String>,
+    /// What the custom resource may have read.
+    #[command(flatten)]
+    pub fetch: FetchArgs,
 }
 
 /// Stands for a UID that only a cluster could know.
 pub const UNKNOWN_UID: &str = "00000000-0000-0000-0000-000000000000";
+
+/// A duration as Go writes it (`90s`, `1m30s`); negative ones count as zero.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let span: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
+    Ok(span.try_into().unwrap_or_default())
+}
 
 /// How to print a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -98,10 +122,29 @@ pub enum BundlesCommand {
         #[arg(long, env = "KO_DATA_PATH")]
         data_path: Option<String>,
     },
-    /// Download releases.
-    Fetch,
-    /// Check the releases that are there.
-    Verify,
+    /// Download releases from a mirror: a data root behind an HTTP server, with its SHA256SUMS.
+    Fetch {
+        /// URL of the mirror.
+        #[arg(long, value_name = "URL", env = "BUNDLES_FROM")]
+        from: String,
+        /// Directory to put them in.
+        #[arg(long, env = "KO_DATA_PATH")]
+        data_path: PathBuf,
+        /// Directories or files of the mirror, for instance `knative-serving/1.23.0`; all when there is none.
+        only: Vec<String>,
+        /// SHA-256 that the mirror's SHA256SUMS must have.
+        #[arg(long, value_name = "DIGEST")]
+        sums_sha256: Option<String>,
+        /// Limits of a download; the mirror itself may always be asked.
+        #[command(flatten)]
+        fetch: FetchArgs,
+    },
+    /// Check that a data root holds what its SHA256SUMS says, and that it can be used.
+    Verify {
+        /// Directory with the releases.
+        #[arg(long, env = "KO_DATA_PATH")]
+        data_path: PathBuf,
+    },
 }
 
 #[cfg(test)]
@@ -113,5 +156,13 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_are_read_as_in_go() {
+        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("-5s"), Ok(Duration::ZERO));
+        assert!(duration("soon").is_err());
     }
 }

@@ -5,21 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use kube::Config;
-use kube::client::ConfigExt;
-use kube::config::KubeConfigOptions;
-use tower::{Layer, ServiceExt};
 
+use crate::args::duration;
 use crate::clock::{Clock, SystemClock};
 use crate::controller::{self, Pacing};
 use crate::manifest::{Catalog, Directory, Embedded, version};
-use crate::process::connect::{self, TlsConnector};
+use crate::process::connect::TlsConnector;
 use crate::process::exec::ExecPlugins;
+use crate::process::fetch::FetchArgs;
+use crate::process::hub::{self, HubArgs, HubError};
 use crate::reconcile::{Intervals, Reconciler};
 use crate::source::Source;
 use crate::target::cluster::Cluster;
 use crate::target::resolve::{Limits, ResolveError, Seams, Targets};
-use crate::target::stack::{self, Transport, answer_body};
+use crate::target::stack;
 
 /// Shorter poll intervals are taken for mistakes.
 const POLL_MIN: Duration = Duration::from_secs(1);
@@ -27,9 +26,15 @@ const POLL_MIN: Duration = Duration::from_secs(1);
 /// Flags of `run`; each is an environment variable too.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
-    /// Kubeconfig of the hub; without it, `KUBECONFIG`, `~/.kube/config` or the pod's own account.
-    #[arg(long, env = "KUBECONFIG")]
+    /// Kubeconfig of the hub; without it, `KUBECONFIG` (one or more files), the pod's own account or `~/.kube/config`.
+    #[arg(long)]
     pub kubeconfig: Option<std::path::PathBuf>,
+    /// URL of the hub, instead of the one in the kubeconfig.
+    #[arg(long, env = "HUB_SERVER")]
+    pub server: Option<http::Uri>,
+    /// Cluster entry of the kubeconfig, instead of the one its context names.
+    #[arg(long, env = "HUB_CLUSTER")]
+    pub cluster: Option<String>,
     /// JSON file with the access providers of the fleet; without it, only local resources are served.
     #[arg(long, env = "CLUSTERPROFILE_PROVIDER_FILE", default_value = "")]
     pub clusterprofile_provider_file: String,
@@ -45,14 +50,17 @@ pub struct RunArgs {
     /// Oldest Kubernetes on hub and spokes, for instance `v1.33`; handed on to the workloads.
     #[arg(long, env = "KUBERNETES_MIN_VERSION")]
     pub kubernetes_min_version: Option<String>,
+    /// What custom resources may have it read.
+    #[command(flatten)]
+    pub fetch: FetchArgs,
 }
 
 /// Why the operator cannot start or run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The kubeconfig cannot be used.
+    /// There are no connection settings for the hub.
     #[error("cannot read the hub's configuration")]
-    Kubeconfig(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Configuration(#[source] HubError),
     /// The connection settings of the hub cannot be used.
     #[error("cannot connect to the hub")]
     Connect(#[source] kube::Error),
@@ -72,22 +80,22 @@ pub enum RunError {
 /// # Errors
 /// [`RunError`] when it cannot start; afterwards every failure ends in a status.
 pub async fn run(args: RunArgs) -> Result<(), RunError> {
-    let config = hub_config(args.kubeconfig.as_deref()).await?;
+    let hub_args = HubArgs { kubeconfig: args.kubeconfig, server: args.server, cluster: args.cluster };
+    let config = hub::config(hub_args).await.map_err(RunError::Configuration)?;
     let mut limits = Limits::default();
     if let Some(version) = args.kubernetes_min_version.as_deref().filter(|version| !version.is_empty()) {
         version::parse(version).ok_or_else(|| RunError::MinVersion(version.into()))?;
         limits.kubernetes_min = version.into();
     }
-    let transport = hub_transport(&config).map_err(RunError::Connect)?;
+    let transport = hub::transport(&config).map_err(RunError::Connect)?;
     let client = stack::client(transport, None, limits.request);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let files: Arc<dyn Source> = Arc::new(Directory);
     let seams = Seams {
         hub: Cluster::new("the local cluster", client.clone()),
         connector: Arc::new(TlsConnector),
         credentials: Arc::new(ExecPlugins),
         clock: clock.clone(),
-        source: files.clone(),
+        source: Arc::new(Directory),
     };
     let provider_file = Some(args.clusterprofile_provider_file).filter(|file| !file.is_empty());
     if provider_file.is_none() {
@@ -95,10 +103,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     }
     let targets = Targets::new(seams, provider_file, limits);
     targets.resolve(None).await.map_err(RunError::Hub)?;
-    let catalog = match args.data_path {
-        Some(path) => Catalog::new(files, path),
-        None => Catalog::new(Arc::new(Embedded), ""),
-    };
+    let catalog = catalog(args.data_path, &args.fetch);
     let poll = args.remote_deployments_poll_interval;
     let defaults = Intervals::default();
     let intervals = Intervals {
@@ -121,28 +126,13 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     Ok(())
 }
 
-async fn hub_config(kubeconfig: Option<&std::path::Path>) -> Result<Config, RunError> {
-    let Some(path) = kubeconfig else {
-        return Config::infer().await.map_err(|error| RunError::Kubeconfig(error.into()));
-    };
-    let file =
-        kube::config::Kubeconfig::read_from(path).map_err(|error| RunError::Kubeconfig(error.into()))?;
-    let options = KubeConfigOptions::default();
-    Config::from_custom_kubeconfig(file, &options).await.map_err(|error| RunError::Kubeconfig(error.into()))
-}
-
-/// The hub is reached with the operator's own account, which kube knows how to use.
-fn hub_transport(config: &Config) -> Result<Transport, kube::Error> {
-    let transport = connect::transport(config)?;
-    let Some(auth) = config.auth_layer()? else { return Ok(transport) };
-    let service = auth.layer(transport).map_response(|response: http::Response<_>| response.map(answer_body));
-    Ok(Transport::new(service))
-}
-
-/// A duration as Go writes it (`90s`, `1m30s`); negative ones count as zero.
-fn duration(text: &str) -> Result<Duration, String> {
-    let span: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
-    Ok(span.try_into().unwrap_or_default())
+/// The catalog of a data root, or of the built-in bundle when there is none.
+pub fn catalog(data_path: Option<String>, fetch: &FetchArgs) -> Catalog {
+    let data_path = data_path.filter(|path| !path.is_empty());
+    let given = Arc::new(fetch.fetcher(data_path.as_deref()));
+    let released: Arc<dyn Source> =
+        if data_path.is_some() { Arc::new(Directory) } else { Arc::new(Embedded) };
+    Catalog::new(released, data_path.unwrap_or_default()).with_given(given)
 }
 
 fn signal() -> Result<impl Future<Output = ()>, RunError> {
@@ -157,17 +147,4 @@ fn signal() -> Result<impl Future<Output = ()>, RunError> {
             _ = interrupt.recv() => {}
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_read_as_in_go() {
-        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
-        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("-5s"), Ok(Duration::ZERO));
-        assert!(duration("soon").is_err());
-    }
 }

@@ -23,6 +23,18 @@ pub trait Source: Send + Sync + 'static {
     async fn read(&self, location: &str) -> Result<Bytes, SourceError>;
 }
 
+/// A location for people: a URL without user name, password and query, which may be secrets.
+pub fn shown(location: &str) -> String {
+    let Some((scheme, rest)) = location.split_once("://") else { return location.into() };
+    let (address, fragment) = rest.split_once('#').map_or((rest, None), |(a, f)| (a, Some(f)));
+    let (address, query) =
+        address.split_once('?').map_or((address, ""), |(address, _)| (address, "?[redacted]"));
+    let (authority, path) = address.find('/').map_or((address, ""), |slash| address.split_at(slash));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let fragment = fragment.map(|fragment| format!("#{fragment}")).unwrap_or_default();
+    format!("{scheme}://{host}{path}{query}{fragment}")
+}
+
 /// One entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
@@ -50,4 +62,24 @@ pub enum SourceError {
         #[source]
         cause: Arc<dyn std::error::Error + Send + Sync>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_a_secret_is_not_shown() {
+        for (location, expected) in [
+            ("https://h/a.yaml", "https://h/a.yaml"),
+            (
+                "https://ann:secret@h:1/a@b.yaml?token=secret#sha256=00",
+                "https://h:1/a@b.yaml?[redacted]#sha256=00",
+            ),
+            ("https://ann:se@cret@h", "https://h"),
+            ("/var/run/ko/a?b", "/var/run/ko/a?b"),
+        ] {
+            assert_eq!(shown(location), expected);
+        }
+    }
 }

@@ -142,6 +142,60 @@ fn a_plan_can_be_shown_as_its_difference_to_an_older_one() {
     std::fs::remove_file(&old).unwrap();
     assert_eq!(
         text(&output.stdout),
-        "0 added, 0 removed, 1 changed\n~ ConfigMap ns/config-network\n    /data/a: absent -> \"b\"\n"
+        "0 added, 0 removed, 1 changed, 56 unchanged\n~ ConfigMap ns/config-network\n    /data/a: absent -> \"b\"\n"
     );
+}
+
+/// A directory that goes with the test.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("operator-command-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, content).unwrap();
+        path.display().to_string()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_kubeconfig_that_cannot_be_used_is_named_and_not_quoted() {
+    let files = Scratch::new("kubeconfig");
+    let leads_to = |server: &str| {
+        format!(
+            "{{current-context: a, clusters: [{{name: a, cluster: {{server: '{server}'}}}}], \
+             users: [{{name: a, user: {{token: s3cret}}}}], contexts: [{{name: a, context: {{cluster: a, user: a}}}}]}}"
+        )
+    };
+    // Nobody listens on a port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let cases = [
+        (
+            files.write("nowhere", leads_to(&format!("https://127.0.0.1:{port}"))),
+            "failed to reach the local cluster",
+        ),
+        (files.write("no-url", leads_to("not a url")), "no-url"),
+        (files.write("no-context", "{current-context: s3}"), "no-context"),
+        (files.write("no-yaml", "token: s3cret\n  - s3cret: ["), "no-yaml is malformed at line 2"),
+        (files.write("no-shape", "users: s3cret"), "no-shape is malformed at line 1"),
+        (files.write("no-text", b"\xff\xfe s3cret"), "no-text"),
+        (files.0.join("absent").display().to_string(), "absent"),
+    ];
+    for (path, words) in cases {
+        let output = operator(&["run", "--kubeconfig", &path], "");
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{path}: {error}");
+        assert!(error.contains(words) && !error.contains("s3cret"), "{path}: {error}");
+    }
 }

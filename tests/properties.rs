@@ -139,7 +139,7 @@ proptest! {
         let Ok(component) = Component::from_value(&resource(kind, spec)) else { return Ok(()) };
         let facts = Facts { namespace: "ns".into(), owner: Some(Owner::component(&component)), ..Facts::default() };
         let own = Part { role: Role::Additional, objects: Arc::new(own) };
-        let release = Release { target_version: "1.23.0".into(), sources: Vec::new(), parts: vec![own] };
+        let release = Release { target_version: "1.23.0".into(), parts: vec![own], ..Release::default() };
         if let Ok(first) = plan(&component, &release, &facts) {
             prop_assert_eq!(&first, &plan(&component, &release, &facts).unwrap());
             let mut keys: Vec<_> = first.objects().map(Object::key).collect();
@@ -173,7 +173,7 @@ proptest! {
         let kind = if eventing { "KnativeEventing" } else { "KnativeServing" };
         let Ok(component) = Component::from_value(&resource(kind, spec)) else { return Ok(()) };
         let facts = Facts { namespace: "ns".into(), owner: Some(Owner::component(&component)), ..Facts::default() };
-        let release = Release { target_version: "1.23.0".into(), sources: Vec::new(), parts: released(kind) };
+        let release = Release { target_version: "1.23.0".into(), parts: released(kind), ..Release::default() };
         let first = plan(&component, &release, &facts);
         let second = plan(&component, &release, &facts);
         prop_assert_eq!(first.map_err(|error| error.to_string()), second.map_err(|error| error.to_string()));

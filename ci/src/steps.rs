@@ -93,6 +93,11 @@ fn steps(shared: Option<&Path>, is_set: impl Fn(&str) -> bool) -> Vec<Step> {
             ],
         ),
         step(
+            "image",
+            "the image, built and run between two fake clusters",
+            vec![wire("ci/image/try.sh", "", "docker", None)],
+        ),
+        step(
             "meta",
             "equal seeds give equal traces",
             vec![cargo("run --release -p scenarios -- meta --seeds 0..20")],
@@ -271,7 +276,10 @@ mod tests {
     #[test]
     fn all_steps_run_in_order_when_none_is_named() {
         let chosen = select(steps(None, |_| false), &[]).expect("no name is wrong");
-        assert_eq!(names(&chosen), ["fmt", "clippy", "deny", "test", "wire", "meta", "demo", "doc", "tidy"]);
+        assert_eq!(
+            names(&chosen),
+            ["fmt", "clippy", "deny", "test", "wire", "image", "meta", "demo", "doc", "tidy"]
+        );
     }
 
     #[test]

@@ -106,7 +106,12 @@ echo "# looking around"
 check version 'Server Version: v1\.' kubectl version
 check api-resources 'deployments +deploy +apps/v1 +true +Deployment' kubectl api-resources
 check api-versions 'rbac.authorization.k8s.io/v1' kubectl api-versions
-check explain 'KIND: +Deployment' kubectl explain deployment
+check explain 'KIND: +Deployment.*spec.<DeploymentSpec>' kubectl explain deployment
+check 'explain a field' 'FIELD: strategy <DeploymentStrategy>.*rollingUpdate.<RollingUpdateDeployment>.*type.<string>' \
+  kubectl explain deployment.spec.strategy
+check 'explain --recursive' 'containers.<\[\]Container> -required-.*requests.<map' kubectl explain pod.spec --recursive
+refuse 'explain what is not' 'field "nope" does not exist' kubectl explain deployment.spec.nope
+check 'OpenAPI v2' '"swagger":"2.0"' kubectl get --raw /openapi/v2
 
 echo "# apply"
 check 'apply --dry-run=server of a namespace' 'namespace/shop created \(server dry run\)' \
@@ -179,6 +184,31 @@ refuse 'auth can-i as nobody' '^no' kubectl auth can-i create deployments --as n
 check 'auth whoami' 'kubernetes-admin' kubectl auth whoami
 refuse 'nobody may not look' 'User "nobody" cannot list resource "configmaps"' kubectl -n shop get cm --as nobody
 
+echo "# what needs a kubelet, or an encoding that is not spoken here"
+check 'run' 'pod/lone created' kubectl -n shop run lone --image=registry.example/lone:1
+refuse logs 'BadRequest.*pod lone does not have a host assigned' kubectl -n shop logs lone
+refuse exec 'pod lone does not have a host assigned' kubectl -n shop exec lone -- ls
+refuse attach 'pod lone does not have a host assigned' kubectl -n shop attach lone
+# kubectl itself asks for a Pod that runs.
+kubectl -n shop patch pod lone --subresource=status --type=merge -p '{"status":{"phase":"Running"}}' >/dev/null
+refuse port-forward 'pod lone does not have a host assigned' kubectl -n shop port-forward lone 8080:80
+check 'the Pod is still there' '^registry.example/lone:1' value pod/lone '{.spec.containers[0].image}'
+server_url=$(kubectl config view --raw -o 'jsonpath={.clusters[0].cluster.server}')
+token=$(kubectl config view --raw -o 'jsonpath={.users[0].user.token}')
+kubectl config view --raw -o 'jsonpath={.clusters[0].cluster.certificate-authority-data}' | base64 -d >"$work/ca"
+# post CONTENT-TYPE BODY: the answer to a ConfigMap sent so, and its status code.
+post() {
+  curl -sS --cacert "$work/ca" -H "Authorization: Bearer $token" -H "Content-Type: $1" --data-binary "$2" \
+    -w ' %{http_code}' "$server_url/api/v1/namespaces/shop/configmaps"
+}
+check 'protobuf that is none is refused' 'UnsupportedMediaType.* 415\s*$' post application/vnd.kubernetes.protobuf nonsense
+check 'CBOR is refused' 'application/json, application/yaml.*UnsupportedMediaType.* 415\s*$' post application/cbor x
+check 'JSON that is none is refused' 'BadRequest.* 400\s*$' post application/json '{"kind":'
+check 'text that is no UTF-8 is refused' 'BadRequest.* 400\s*$' post application/json $'{"kind":"\xff"}'
+deep() { post application/json "$(head -c 100000 /dev/zero | tr '\0' '[')"; }
+check 'deep nesting is refused' 'BadRequest.* 400\s*$' deep
+check 'and the server goes on' '^ok' kubectl get --raw /readyz
+
 echo "# delete"
 # A ConfigMap owned by another; $1 names both, $2 is the cascade.
 cascade() {
@@ -206,8 +236,10 @@ if [ -d "$release" ]; then
   check 'apply the rest' 'deployment.apps/controller' kubectl apply --server-side -f "$release/2-serving-core.yaml"
   check 'its Deployments get ready' 'condition met' \
     kubectl -n knative-serving wait deploy --all --for=condition=Available --timeout=60s
+  check 'nothing differs from the release afterwards' '^\s*$' kubectl diff --server-side -f "$release/2-serving-core.yaml"
   check 'apply it again as a client' 'deployment.apps/controller' kubectl apply -f "$release/2-serving-core.yaml"
   check 'definitions say when they were made' 'NAME +CREATED AT.*services.serving.knative.dev +20[0-9T:-]+Z' kubectl get crd
+  check 'explain a custom kind' 'KIND: +Service.*FIELD: spec <Object>.*template.<Object>' kubectl explain ksvc.spec
   check 'a custom kind has a short name' 'No resources' kubectl get ksvc -A
   kubectl apply -f - >/dev/null <<'JSON'
 {"apiVersion":"serving.knative.dev/v1","kind":"Service","metadata":{"name":"hello","namespace":"default"},

@@ -2,13 +2,17 @@
 # The operator over real sockets: two fake API servers (a hub and a spoke) with TLS and tokens, a credential plugin as a
 # process, kubectl as the user. Installs KnativeServing on the spoke, repairs an edit, removes it again.
 #
-# usage: operator.sh DIRECTORY-WITH-BINARIES     (KO_DATA_PATH: releases to use instead of the embedded ones)
+# usage: operator.sh DIRECTORY-WITH-BINARIES [IMAGE]     (KO_DATA_PATH: releases to use instead of the embedded ones)
+# With an image, the operator is a container of it that reaches the hub as a pod does: with its mounted account.
 set -euo pipefail
 bin=$(cd "${1:?directory with fake-apiserver and knative-operator}" && pwd)
+image=${2:-}
 work=$(mktemp -d)
+container=knative-operator-wire-$$
 pids=()
 finish() {
   status=$?
+  [ -z "$image" ] || docker rm --force "$container" >/dev/null 2>&1 || true
   kill "${pids[@]}" 2>/dev/null || true
   wait 2>/dev/null || true
   if [ "$status" -ne 0 ]; then
@@ -54,19 +58,25 @@ start_cluster() { # name, flags...
 }
 url_of() { sed -n 's/^serving //p' "$work/$1.out"; }
 
-check "the hub serves" start_cluster hub
+check "the hub serves" start_cluster hub --token account=system:serviceaccount:operators:operator,system:masters
 check "the spoke serves, with a token for the fleet" start_cluster spoke --token s3cret=fleet-operator,system:masters
 
-# The plugin tells nothing but the token; the operator passes what it needs in KUBERNETES_EXEC_INFO.
-cat >"$work/plugin" <<'PLUGIN'
-#!/bin/sh
-test -n "$KUBERNETES_EXEC_INFO" || exit 1
-echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"s3cret"}}'
-PLUGIN
-chmod +x "$work/plugin"
-cat >"$work/providers.json" <<JSON
+credential='{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"s3cret"}}'
+mkdir "$work/fleet" "$work/account"
+if [ -z "$image" ]; then
+  # It tells nothing but the token; the operator passes what it needs in KUBERNETES_EXEC_INFO.
+  printf '#!/bin/sh\ntest -n "$KUBERNETES_EXEC_INFO" || exit 1\necho %s\n' "'$credential'" >"$work/fleet/plugin"
+  chmod +x "$work/fleet/plugin"
+  plugin="\"command\":\"$work/fleet/plugin\""
+else
+  # An image holds no shell, so the plugin is the smallest program that can print a credential.
+  cp /bin/cat "$work/fleet/plugin"
+  echo "$credential" >"$work/fleet/credential"
+  plugin='"command":"/fleet/plugin","args":["/fleet/credential"]'
+fi
+cat >"$work/fleet/providers.json" <<JSON
 {"providers":[{"name":"wire","execConfig":{"apiVersion":"client.authentication.k8s.io/v1",
-  "command":"$work/plugin","provideClusterInfo":true,"interactiveMode":"Never"}}]}
+  $plugin,"provideClusterInfo":true,"interactiveMode":"Never"}}]}
 JSON
 cat >"$work/namespaces.yaml" <<'YAML'
 apiVersion: v1
@@ -110,12 +120,27 @@ check "the profile is created" hub apply -f "$work/profile.yaml"
 check "the profile gets its status" hub -n fleet patch clusterprofile spoke --subresource=status --type=merge \
   --patch-file "$work/profile-status.json"
 
-start_operator() {
-  KUBECONFIG="$work/hub.kubeconfig" "$bin/knative-operator" run --clusterprofile-provider-file "$work/providers.json" \
-    --remote-deployments-poll-interval 1s --drift-interval 2s >"$work/operator.log" 2>&1 &
+intervals=(--remote-deployments-poll-interval 1s --drift-interval 2s)
+start_process() {
+  KUBECONFIG="$work/hub.kubeconfig" "$bin/knative-operator" run "${intervals[@]}" \
+    --clusterprofile-provider-file "$work/fleet/providers.json" >"$work/operator.log" 2>&1 &
   pids+=($!)
   kill -0 "${pids[-1]}"
 }
+start_container() {
+  local hub
+  hub=$(url_of hub)
+  echo -n account >"$work/account/token"
+  echo -n operators >"$work/account/namespace"
+  cp "$work/hub.ca" "$work/account/ca.crt"
+  chmod -R a+rX "$work"
+  docker run --detach --name "$container" --network host --read-only --cap-drop ALL \
+    --security-opt no-new-privileges --env KUBERNETES_SERVICE_HOST=127.0.0.1 --env KUBERNETES_SERVICE_PORT="${hub##*:}" \
+    --volume "$work/account:/var/run/secrets/kubernetes.io/serviceaccount:ro" --volume "$work/fleet:/fleet:ro" \
+    "$image" run "${intervals[@]}" --clusterprofile-provider-file /fleet/providers.json
+  docker logs --follow "$container" >"$work/operator.log" 2>&1 &
+}
+start_operator() { if [ -z "$image" ]; then start_process; else start_container; fi; }
 check "the operator starts" start_operator
 check "a KnativeServing is created" hub apply -f "$work/serving.yaml"
 check "it gets Ready" hub -n knative-serving wait --for=condition=Ready --timeout=60s knativeserving/knative-serving
@@ -130,8 +155,11 @@ check "the resource is deleted" hub -n knative-serving delete knativeserving kna
 check "and nothing of it is left on the spoke" gone spoke get namespace knative-serving
 check "no token is in the log" sh -c "! grep -q s3cret $work/operator.log"
 stop_operator() {
-  kill -TERM "${pids[-1]}"
-  wait "${pids[-1]}"
+  if [ -n "$image" ]; then
+    docker kill --signal TERM "$container" && [ "$(timeout 10 docker wait "$container")" = 0 ]
+  else
+    kill -TERM "${pids[-1]}" && wait "${pids[-1]}"
+  fi
 }
 check "the operator ends on SIGTERM with status 0" stop_operator
 echo "$passed passed, 0 failed"

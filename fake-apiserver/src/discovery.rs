@@ -24,6 +24,7 @@ pub(crate) fn answer(
         ["api"] | ["apis"] if accept.representation == Representation::Discovery => {
             return Some(aggregated(registry, parts.first() == Some(&"api"), accept));
         }
+        ["openapi", "v2"] => return Some(openapi::v2(registry)),
         ["openapi", "v3"] => return Some(openapi::index(registry)),
         ["openapi", "v3", root @ ..] => return Some(openapi::document(registry, &root.join("/"))),
         ["version"] => version(),
@@ -196,6 +197,15 @@ fn entry(resource: &Resource) -> Value {
     entry
 }
 
+/// The kind of the options in the query of a connection.
+fn connection_options(subresource: &str) -> &'static str {
+    match subresource {
+        "attach" => "PodAttachOptions",
+        "exec" => "PodExecOptions",
+        _ => "PodPortForwardOptions",
+    }
+}
+
 fn subresource_entry(resource: &Resource, subresource: &str) -> Value {
     let (kind, origin, verbs): (&str, Option<(&str, &str)>, &[&str]) = match subresource {
         "scale" => ("Scale", Some(("autoscaling", "v1")), &["get", "patch", "update"]),
@@ -203,6 +213,7 @@ fn subresource_entry(resource: &Resource, subresource: &str) -> Value {
         "token" => ("TokenRequest", Some(("authentication.k8s.io", "v1")), &["create"]),
         "binding" => ("Binding", None, &["create"]),
         "log" => (&resource.kind, None, &["get"]),
+        "attach" | "exec" | "portforward" => (connection_options(subresource), None, &["create", "get"]),
         "finalize" => (&resource.kind, None, &["update"]),
         _ => (&resource.kind, None, &["get", "patch", "update"]),
     };
@@ -220,13 +231,11 @@ fn subresource_entry(resource: &Resource, subresource: &str) -> Value {
     entry
 }
 
-/// A hash that tells clients when the stored version changes (its value means nothing else).
+/// A hash that tells clients when the stored version changes: the start of the SHA-256 of group, version and kind, as in
+/// `k8s.io/apiserver/pkg/endpoints/discovery`.
 fn storage_version_hash(resource: &Resource) -> String {
     use base64::Engine;
+    use sha2::{Digest, Sha256};
     let text = format!("{}/{}/{}", resource.group, resource.stored_version().name, resource.kind);
-    // FNV-1a, 64 bit.
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    base64::engine::general_purpose::STANDARD.encode(hash.to_be_bytes())
+    base64::engine::general_purpose::STANDARD.encode(&Sha256::digest(text)[..8])
 }

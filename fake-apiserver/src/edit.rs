@@ -10,7 +10,7 @@ use crate::server::FakeApiServer;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::verb::update::{Origin, update};
-use crate::verb::{create, delete, get};
+use crate::verb::{body, create, delete, get};
 
 /// The field manager of direct edits.
 const EDITOR: &str = "fake-apiserver-admin";
@@ -30,6 +30,7 @@ impl FakeApiServer {
     pub fn create(&self, object: Value) -> Answer<Arc<Value>> {
         self.change(|state| {
             let mut call = self.call_for(state, &object)?;
+            let object = body::read_value(&mut call, object)?;
             create::create(state, &mut call, object, false).map(|stored| stored.value.clone())
         })
     }
@@ -41,6 +42,7 @@ impl FakeApiServer {
     pub fn replace(&self, mut object: Value) -> Answer<Arc<Value>> {
         self.change(|state| {
             let mut call = self.call_for(state, &object)?;
+            object = body::read_value(&mut call, object)?;
             let stored = match get::find(state, &call).cloned() {
                 Err(_) => create::create(state, &mut call, object, false)?,
                 Ok(live) => {
@@ -97,6 +99,7 @@ impl FakeApiServer {
             let live = get::find(state, &call)?.clone();
             let mut object = (*live.value).clone();
             change(&mut object);
+            let object = body::read_value(&mut call, object)?;
             update(state, &mut call, &live, object, Origin::Patch).map(|stored| stored.value.clone())
         })
     }

@@ -160,7 +160,7 @@ impl WriteOptions {
             "Strict" => FieldValidation::Strict,
             "Warn" | "" => FieldValidation::Warn,
             other => {
-                let supported = ["", "Ignore", "Warn", "Strict"];
+                let supported = ["", "Ignore", "Strict", "Warn"];
                 errors.push(FieldError::unsupported("fieldValidation", &json!(other), &supported));
                 FieldValidation::Warn
             }

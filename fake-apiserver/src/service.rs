@@ -19,13 +19,14 @@ use crate::registry::{Served, Unknown};
 use crate::represent::{Encoded, Form, View};
 use crate::request::RequestInfo;
 use crate::response::{Accept, BoxError, ResponseBody, encode, refuse, respond};
+use crate::schema::document::{Document, parse_yaml, repeated_in_yaml};
 use crate::server::FakeApiServer;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::Stored;
 use crate::verb::delete::{self, Deleted};
 use crate::verb::patch::{self, PatchKind};
-use crate::verb::{self, create, create_below, get, list, scale, update, watch};
+use crate::verb::{self, body, connect, create, create_below, get, list, scale, update, watch};
 use crate::{convert, discovery, reviews};
 
 /// A cluster as a tower service for any body. Made by [`FakeApiServer::service`].
@@ -166,6 +167,9 @@ impl Incoming<'_> {
         let verb = self.info.verb.as_str();
         let result = match (verb, call.subresource.as_str()) {
             ("", _) => Err(Status::method_not_allowed()),
+            (_, part) if connect::is_connection(part) => {
+                connect::refuse(state, &call, self.info.query.get("container"))
+            }
             ("get", "scale") => {
                 let stored = get::get(state, &call, "")?;
                 Ok(respond(200, encode(&scale::view(&call, &stored.value)?), accept))
@@ -185,14 +189,14 @@ impl Incoming<'_> {
             ("create", _) => self.create(state, &mut call, accept),
             ("update", _) => {
                 call.options = WriteOptions::parse(&self.info.query, "UpdateOptions")?;
-                let body = self.decode(&call)?;
+                let body = self.decode(&mut call)?;
                 let (stored, created) = update::put(state, &mut call, body)?;
                 self.stored(if created { 201 } else { 200 }, state, &call, &stored, accept)
             }
             ("patch", _) => {
                 let kind = self.patch_kind(&call)?;
                 call.options = WriteOptions::parse(&self.info.query, "PatchOptions")?;
-                let body = self.decode_patch(kind)?;
+                let body = self.decode_patch(&mut call, kind)?;
                 let (stored, created) = patch::patch(state, &mut call, kind, &body)?;
                 self.stored(if created { 201 } else { 200 }, state, &call, &stored, accept)
             }
@@ -249,6 +253,7 @@ impl Incoming<'_> {
             manager: manager.chars().take(128).collect(),
             options: WriteOptions::default(),
             warnings,
+            objections: Vec::new(),
             served,
         })
     }
@@ -298,7 +303,7 @@ impl Incoming<'_> {
         } else {
             call.options = WriteOptions::parse(&self.info.query, "PatchOptions")?;
             let kind = self.patch_kind(call)?;
-            let body = self.decode_patch(kind)?;
+            let body = self.decode_patch(call, kind)?;
             scale::modify(state, call, |before| match kind {
                 PatchKind::Json => {
                     crate::patch::json(before, &body).map_err(|why| Status::bad_request(why.to_string()))
@@ -385,29 +390,51 @@ impl Incoming<'_> {
     }
 
     /// The body of a create or update.
-    fn decode(&self, call: &Call) -> Answer<Value> {
-        let parsed = match self.content_type() {
-            "" | "application/json" => parse_json(self.body),
-            "application/yaml" => parse_yaml(self.body),
-            _ => return Err(unknown_format()),
-        };
-        parsed.and_then(|value| if value.is_object() { Ok(value) } else { Err("not an object".into()) }).map_err(|why| {
+    fn decode(&self, call: &mut Call) -> Answer<Value> {
+        let kind = &call.served.resource.kind;
+        let unrecognized = |why: &str| {
             let start: String = String::from_utf8_lossy(self.body).chars().take(30).collect();
             Status::bad_request(format!(
-                "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse \
+                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse \
                  error: {why} ({start} ...)",
-                call.resource().kind
             ))
-        })
+        };
+        let (parsed, repeated) = match self.content_type() {
+            "" | "application/json" => (Document::from_json(self.body), None),
+            "application/yaml" => (Document::from_yaml(self.body), repeated_in_yaml(self.body)),
+            _ => return Err(unknown_format()),
+        };
+        match parsed {
+            Ok(document @ Document::Object(_)) => {
+                let repeated = repeated.map(|line| format!("yaml: unmarshal errors:\n  {line}"));
+                body::read(call, document, repeated)
+            }
+            Ok(other) => Err(unrecognized(&format!(
+                "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \
+                 \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+                other.kind()
+            ))),
+            Err(why) => Err(unrecognized(&why)),
+        }
     }
 
-    fn decode_patch(&self, kind: PatchKind) -> Answer<Value> {
-        let parsed = if kind == PatchKind::Apply { parse_yaml(self.body) } else { parse_json(self.body) };
-        parsed.map_err(|why| {
-            let prefix =
-                if kind == PatchKind::Apply { "error decoding YAML" } else { "error decoding patch" };
-            Status::bad_request(format!("{prefix}: {why}"))
-        })
+    /// The body of a patch.
+    fn decode_patch(&self, call: &mut Call, kind: PatchKind) -> Answer<Value> {
+        if kind == PatchKind::Apply {
+            let value = parse_yaml(self.body)
+                .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
+            call.objections.extend(repeated_in_yaml(self.body));
+            body::judge(call, |line| {
+                Status::bad_request(format!(
+                    "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  {line}"
+                ))
+            })?;
+            return Ok(value);
+        }
+        let document = Document::from_json(self.body)
+            .map_err(|why| Status::bad_request(format!("error decoding patch: {why}")))?;
+        call.objections.extend(document.repeated().iter().map(|path| format!("duplicate field \"{path}\"")));
+        Ok(document.into())
     }
 
     /// The body of a delete, null when there is none.
@@ -434,8 +461,10 @@ fn check_verb(served: &Served, info: &RequestInfo) -> Answer<()> {
     let allowed = match info.verb.as_str() {
         "create" if plain && across && resource.traits.custom => return Err(Status::page_not_found()),
         "create" if plain => !named && !across,
-        "create" => creates_below,
+        "create" if info.subresource == "log" => false,
+        "create" => creates_below || connect::is_connection(&info.subresource),
         _ if resource.traits.virtual_resource => false,
+        "update" | "patch" if connect::is_connection(&info.subresource) => false,
         "update" => named && !creates_below,
         "get" | "patch" => named && !creates_below && (info.subresource != "finalize"),
         "delete" => plain,
@@ -460,13 +489,4 @@ fn unknown_format() -> Box<Status> {
 
 fn parse_json(body: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(body).map_err(|why| why.to_string())
-}
-
-/// YAML, of which JSON is a part.
-fn parse_yaml(body: &[u8]) -> Result<Value, String> {
-    if let Ok(value) = serde_json::from_slice(body) {
-        return Ok(value);
-    }
-    let text = std::str::from_utf8(body).map_err(|why| why.to_string())?;
-    serde_saphyr::from_str(text).map_err(|why| why.to_string())
 }

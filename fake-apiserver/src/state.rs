@@ -47,6 +47,8 @@ pub(crate) struct Call {
     pub(crate) options: WriteOptions,
     /// Texts for `Warning` headers.
     pub(crate) warnings: Vec<String>,
+    /// What a strict request would be refused for, and nobody was told yet.
+    pub(crate) objections: Vec<String>,
 }
 
 impl Call {
@@ -68,6 +70,7 @@ impl Call {
             manager: manager.to_owned(),
             options: WriteOptions::default(),
             warnings: Vec::new(),
+            objections: Vec::new(),
         }
     }
 

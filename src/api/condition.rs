@@ -27,6 +27,8 @@ pub enum ConditionType {
     Drifted,
     /// All objects of the release are applied.
     InstallSucceeded,
+    /// Informational: False if a manifest that the resource names is that of an earlier reading.
+    ManifestsCurrent,
     /// Informational: False if overrides name something unknown.
     OverridesApplied,
     /// Informational: nothing is written at the moment.
@@ -41,12 +43,13 @@ pub enum ConditionType {
 
 impl ConditionType {
     /// Every type.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::DependenciesInstalled,
         Self::DeploymentsAvailable,
         Self::DeletionBlocked,
         Self::Drifted,
         Self::InstallSucceeded,
+        Self::ManifestsCurrent,
         Self::OverridesApplied,
         Self::Paused,
         Self::Ready,
@@ -71,6 +74,7 @@ impl ConditionType {
             Self::DeletionBlocked => "DeletionBlocked",
             Self::Drifted => "Drifted",
             Self::InstallSucceeded => "InstallSucceeded",
+            Self::ManifestsCurrent => "ManifestsCurrent",
             Self::OverridesApplied => "OverridesApplied",
             Self::Paused => "Paused",
             Self::Ready => "Ready",

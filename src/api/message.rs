@@ -37,6 +37,11 @@ pub fn without_effect(names: &[String]) -> String {
     format!("Without effect: {}", names.join("; "))
 }
 
+/// Of `ManifestsCurrent`: what could not be read, whose last good copy is used.
+pub fn last_good(failures: &[String]) -> String {
+    format!("The last good copy is in force: {}", failures.join("; "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

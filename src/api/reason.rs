@@ -85,6 +85,8 @@ reasons! {
         "read the message; removal is tried again";
     UnknownNames: "overrides name something that is not in the release",
         "correct the names in the message";
+    LastGoodCopy: "a manifest that the resource names cannot be read or parsed any more",
+        "repair what the message names; its last good copy stays in force until then";
     ObjectsDrifted: "objects on the cluster were changed or deleted by somebody else and were repaired",
         "find out who writes to them";
     ForeignFinalizer: "an object is kept by a finalizer that is not ours",

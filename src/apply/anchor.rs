@@ -27,7 +27,8 @@ const DESCRIPTION: &str = "Owner of everything that knative-operator installed h
     hub instead.";
 /// Annotation keys of the ApplySet specification.
 const TOOLING: &str = "applyset.kubernetes.io/tooling";
-const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
+/// Annotation of the parent of a set that names the kinds of its members (KEP-3659).
+pub const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
 const NAMESPACES: &str = "applyset.kubernetes.io/additional-namespaces";
 
 /// Who we are, on every anchor that is ours.

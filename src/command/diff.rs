@@ -1,4 +1,5 @@
-//! `plan --diff`: what changes between two plans, object by object and field by field.
+//! What changes, object by object and field by field: between two plans (`plan --diff`), or between a cluster and a plan
+//! (`plan --against`).
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,25 +13,31 @@ use crate::plan::Plan;
 /// Longest value that a line shows, in characters.
 const WIDTH: usize = 60;
 
-/// The difference between two plans; each list is sorted by identity.
+/// A difference; each list is sorted by identity.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(super) struct Diff {
-    added: Vec<String>,
-    removed: Vec<String>,
-    changed: Vec<Changed>,
+    pub(super) added: Vec<String>,
+    pub(super) removed: Vec<String>,
+    pub(super) changed: Vec<Changed>,
+    /// Objects that the cluster refuses, each with why; only against a cluster.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) refused: Vec<String>,
+    /// How many objects are as they should be.
+    pub(super) unchanged: usize,
 }
 
-/// An object that both plans have.
+/// An object that is on both sides.
 #[derive(Debug, PartialEq, Serialize)]
-struct Changed {
-    object: String,
-    fields: Vec<Field>,
+pub(super) struct Changed {
+    pub(super) object: String,
+    pub(super) fields: Vec<Field>,
 }
 
 /// A field that differs; null where it is absent.
 #[derive(Debug, PartialEq, Serialize)]
-struct Field {
-    path: String,
+pub(super) struct Field {
+    /// As a JSON pointer.
+    pub(super) path: String,
     old: Value,
     new: Value,
 }
@@ -42,19 +49,22 @@ pub(super) fn diff(old: &Plan, new: &Plan) -> Diff {
     let missing = |from: &BTreeMap<ObjectKey, Object>, keys: &BTreeMap<ObjectKey, Object>| {
         keys.keys().filter(|key| !from.contains_key(key)).map(ToString::to_string).collect()
     };
-    let mut diff = Diff { added: missing(&old, &new), removed: missing(&new, &old), changed: Vec::new() };
+    let mut diff = Diff { added: missing(&old, &new), removed: missing(&new, &old), ..Diff::default() };
     for (key, before) in &old {
         let Some(after) = new.get(key) else { continue };
         let mut fields = Vec::new();
         compare(before.value(), after.value(), "", &mut fields);
-        if !fields.is_empty() {
+        if fields.is_empty() {
+            diff.unchanged += 1;
+        } else {
             diff.changed.push(Changed { object: key.to_string(), fields });
         }
     }
     diff
 }
 
-fn compare(old: &Value, new: &Value, path: &str, found: &mut Vec<Field>) {
+/// Adds each place at which two values differ.
+pub(super) fn compare(old: &Value, new: &Value, path: &str, found: &mut Vec<Field>) {
     match (old, new) {
         _ if old == new => {}
         (Value::Object(a), Value::Object(b)) => {
@@ -79,8 +89,13 @@ fn compare(old: &Value, new: &Value, path: &str, found: &mut Vec<Field>) {
 
 /// Prints the difference for people: one line per object, one per field.
 pub(super) fn print(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
-    let Diff { added, removed, changed } = diff;
-    writeln!(out, "{} added, {} removed, {} changed", added.len(), removed.len(), changed.len())?;
+    let Diff { added, removed, changed, refused, unchanged } = diff;
+    let [plus, minus, other] = [added.len(), removed.len(), changed.len()];
+    write!(out, "{plus} added, {minus} removed, {other} changed, {unchanged} unchanged")?;
+    match refused.len() {
+        0 => writeln!(out)?,
+        refused => writeln!(out, ", {refused} refused by the cluster")?,
+    }
     for (sign, keys) in [('+', added), ('-', removed)] {
         for key in keys {
             writeln!(out, "{sign} {key}")?;
@@ -91,6 +106,9 @@ pub(super) fn print(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
         for Field { path, old, new } in fields {
             writeln!(out, "    {path}: {} -> {}", short(old), short(new))?;
         }
+    }
+    for text in refused {
+        writeln!(out, "! {text}")?;
     }
     Ok(())
 }
@@ -128,9 +146,9 @@ mod tests {
         print(&diff(&old, &new), &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "1 added, 1 removed, 1 changed\n+ ConfigMap here\n- ConfigMap gone\n~ ConfigMap a\n    \
+            "1 added, 1 removed, 1 changed, 0 unchanged\n+ ConfigMap here\n- ConfigMap gone\n~ ConfigMap a\n    \
              /data/x~1y: \"1\" -> \"2\"\n    /data/z: \"1\" -> absent\n    /data/new: absent -> \"1\"\n"
         );
-        assert_eq!(diff(&new, &new), Diff::default());
+        assert_eq!(diff(&new, &new), Diff { unchanged: 2, ..Diff::default() });
     }
 }

@@ -1,23 +1,24 @@
 //! The subcommands. They write to what they are given and return errors; printing is for `main`.
 
+mod against;
 mod bundles;
 mod diff;
 mod images;
 mod plan;
+mod summary;
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use self::bundles::FetchError;
 use crate::api::{ComponentError, crd};
-use crate::args::{BundlesCommand, Command};
-use crate::manifest::directory::Directory;
-use crate::manifest::embedded::Embedded;
-use crate::manifest::{Catalog, ManifestError, ParseError, version::VersionError};
+use crate::args::Command;
+use crate::manifest::{ManifestError, ParseError, version::VersionError};
 use crate::plan::{PlanError, UnsupportedKubernetes};
+use crate::process::hub::HubError;
 use crate::run::{self, RunError};
-use crate::source::Source;
+use crate::target::cluster::ClusterError;
 
 /// Why a subcommand failed.
 #[derive(Debug, thiserror::Error)]
@@ -28,9 +29,27 @@ pub enum CommandError {
     /// There is no such subcommand yet.
     #[error("not yet")]
     NotYet,
+    /// The kubeconfig cannot be used.
+    #[error("cannot read the configuration of the cluster")]
+    Configuration(#[source] HubError),
+    /// The connection settings cannot be used.
+    #[error("cannot connect to the cluster")]
+    Connect(#[source] kube::Error),
+    /// The cluster did not answer what was asked.
+    #[error("cannot compare the plan with the cluster")]
+    Cluster(#[source] ClusterError),
     /// The data root is empty.
     #[error("there are no releases in the data root")]
     NoBundles,
+    /// Releases cannot be fetched.
+    #[error("cannot fetch the releases")]
+    Fetch(#[source] FetchError),
+    /// The data root is not as it should be; what is wrong has been printed.
+    #[error("the data root has {problems} problems")]
+    Unsound {
+        /// How many.
+        problems: usize,
+    },
     /// The output went nowhere.
     #[error("cannot write the output")]
     Output(#[source] io::Error),
@@ -104,20 +123,11 @@ pub async fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> 
     match command {
         Command::Plan(args) => plan::run(&args, out, err).await,
         Command::Crds => print_yaml(out, &crd::definitions()),
-        Command::Bundles(BundlesCommand::List { data_path }) => bundles::list(&catalog(data_path), out).await,
-        Command::Images { file, data_path } => plan::images(&file, data_path, out).await,
+        Command::Bundles(command) => bundles::run(command, out).await,
+        Command::Images(args) => plan::images(args, out).await,
         Command::Run(args) => run::run(args).await.map_err(CommandError::Run),
-        Command::Rbac { .. }
-        | Command::Status
-        | Command::Bundles(BundlesCommand::Fetch | BundlesCommand::Verify) => Err(CommandError::NotYet),
+        Command::Rbac { .. } | Command::Status => Err(CommandError::NotYet),
     }
-}
-
-/// The catalog of a data root, or of the built-in bundle.
-fn catalog(data_path: Option<String>) -> Catalog {
-    let data_path = data_path.filter(|path| !path.is_empty());
-    let source: Arc<dyn Source> = if data_path.is_some() { Arc::new(Directory) } else { Arc::new(Embedded) };
-    Catalog::new(source, data_path.unwrap_or_default())
 }
 
 /// Prints documents as a YAML stream.

@@ -1,17 +1,17 @@
 //! `plan`: what a custom resource would apply, without any cluster.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 use super::diff::{self, Diff, diff};
-use super::{CommandError, catalog, print_yaml};
-use crate::api::Component;
-use crate::args::{Output, PlanArgs, UNKNOWN_UID};
+use super::{CommandError, against, print_yaml, summary};
+use crate::api::{CommonSpec, Component, EventingSpec, SpecKind};
+use crate::args::{ImagesArgs, Output, PlanArgs, UNKNOWN_UID};
 use crate::manifest::{Catalog, Object, parse, version};
 use crate::plan::{
     Facts, MINIMUM_KUBERNETES, Owner, Plan, apply_set_id, check_kubernetes, plan, target_namespace,
 };
+use crate::run::catalog;
 
 /// Reads the resource, plans it and prints the plan; what has no effect is said on `err`.
 pub(super) async fn run(
@@ -23,29 +23,79 @@ pub(super) async fn run(
     if let Some(found) = &args.kubernetes_version {
         check_kubernetes(found, minimum.unwrap_or(MINIMUM_KUBERNETES)).map_err(CommandError::Kubernetes)?;
     }
-    let catalog = catalog(args.data_path.clone());
-    let planned = async |file: &Path| {
-        let component = read(file, args.uid.as_deref())?;
-        prepare(&catalog, &component, &facts(&component, &args.anchor_uid, minimum)).await
+    let catalog = catalog(args.data_path.clone(), &args.fetch);
+    let planned = async |component: &Component| {
+        prepare(&catalog, component, &facts(component, &args.anchor_uid, minimum)).await
     };
-    let plan = planned(&args.file).await?;
-    for name in &plan.unknown_names {
-        writeln!(err, "warning: without effect: {name}").map_err(CommandError::Output)?;
+    let component = read(&args.file, args.uid.as_deref())?;
+    if let Some(kubeconfig) = &args.against {
+        return against_cluster(&catalog, component, kubeconfig, args, out, err).await;
     }
+    let plan = planned(&component).await?;
+    warn(&plan, err)?;
     match &args.diff {
-        Some(old) => print_diff(&diff(&planned(old).await?, &plan), args.output, out),
+        Some(old) => {
+            let old = planned(&read(old, args.uid.as_deref())?).await?;
+            print_diff(&diff(&old, &plan), args.output, out)
+        }
+        None if args.output == Output::Summary => {
+            let plain = planned(&plain(&component)).await.ok();
+            summary::print(&plan, plain.as_ref(), out).map_err(CommandError::Output)
+        }
         None => print(&plan, args.output, out),
     }
 }
 
-/// Prints the images that the resource would run, one a line.
-pub(super) async fn images(
-    file: &Path,
-    data_path: Option<String>,
+/// Plans for a live cluster, with what it says about owner and scopes, and prints what would change there.
+async fn against_cluster(
+    catalog: &Catalog,
+    mut component: Component,
+    kubeconfig: &Path,
+    args: &PlanArgs,
     out: &mut dyn Write,
+    err: &mut dyn Write,
 ) -> Result<(), CommandError> {
-    let component = read(file, None)?;
-    let plan = prepare(&catalog(data_path), &component, &facts(&component, UNKNOWN_UID, None)).await?;
+    let cluster = against::connect(kubeconfig).await?;
+    let live = against::live_owner(&cluster, &component).await?;
+    let uid = live.as_ref().map_or(UNKNOWN_UID, Object::uid);
+    let owner = if component.is_remote() {
+        Owner::anchor(&component, uid)
+    } else {
+        component.meta.uid = Some(uid.into());
+        Owner::component(&component)
+    };
+    let minimum = args.kubernetes_min_version.as_deref().filter(|minimum| !minimum.is_empty());
+    let facts = against::facts(&cluster, &component, owner, minimum);
+    let plan = prepare(catalog, &component, &facts).await?;
+    warn(&plan, err)?;
+    let differences = against::differences(&cluster, &plan, &facts, live.as_ref()).await?;
+    print_diff(&differences, args.output, out)
+}
+
+fn warn(plan: &Plan, err: &mut dyn Write) -> Result<(), CommandError> {
+    for name in &plan.unknown_names {
+        writeln!(err, "warning: without effect: {name}").map_err(CommandError::Output)?;
+    }
+    Ok(())
+}
+
+/// The same resource without any wish beyond its release and its place.
+fn plain(component: &Component) -> Component {
+    let mut plain = component.clone();
+    let CommonSpec { version, manifests, cluster_profile_ref, .. } = plain.spec.common;
+    plain.spec.common = CommonSpec { version, manifests, cluster_profile_ref, ..CommonSpec::default() };
+    plain.spec.kind = match plain.spec.kind {
+        SpecKind::Serving(_) => SpecKind::Serving(Box::default()),
+        SpecKind::Eventing(_) => SpecKind::Eventing(EventingSpec::default()),
+    };
+    plain
+}
+
+/// Prints the images that the resource would run, one a line.
+pub(super) async fn images(args: ImagesArgs, out: &mut dyn Write) -> Result<(), CommandError> {
+    let component = read(&args.file, None)?;
+    let catalog = catalog(args.data_path, &args.fetch);
+    let plan = prepare(&catalog, &component, &facts(&component, UNKNOWN_UID, None)).await?;
     for image in super::images::images(plan.objects()) {
         writeln!(out, "{image}").map_err(CommandError::Output)?;
     }
@@ -116,7 +166,7 @@ fn print(plan: &Plan, output: Output, out: &mut dyn Write) -> Result<(), Command
             writeln!(out).map_err(CommandError::Output)
         }
         Output::Yaml => print_yaml(out, plan.objects().map(Object::value)),
-        Output::Summary => summary(plan, out).map_err(CommandError::Output),
+        Output::Summary => summary::print(plan, None, out).map_err(CommandError::Output),
     }
 }
 
@@ -128,17 +178,4 @@ fn print_diff(diff: &Diff, output: Output, out: &mut dyn Write) -> Result<(), Co
         }
         Output::Yaml | Output::Summary => diff::print(diff, out).map_err(CommandError::Output),
     }
-}
-
-fn summary(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "version {}, {} objects", plan.target_version, plan.objects().count())?;
-    for phase in &plan.phases {
-        let mut kinds = BTreeMap::<String, usize>::new();
-        for object in &phase.objects {
-            *kinds.entry(object.group_kind().to_string()).or_default() += 1;
-        }
-        let listed: Vec<_> = kinds.into_iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-        writeln!(out, "{:<22}{:>4}  {}", phase.name.as_str(), phase.objects.len(), listed.join(", "))?;
-    }
-    Ok(())
 }

@@ -1,18 +1,21 @@
 //! The one reader of release files: finds, loads and checks what a resource asks for.
 //!
 //! Everything below the data root is read and parsed once and shared. What `spec.manifests` and
-//! `spec.additionalManifests` name is read every time and parsed only when its bytes changed. Nothing is transformed.
+//! `spec.additionalManifests` name is read every time and parsed only when its bytes changed; when it cannot be read
+//! or parsed any more, its last good copy stays in force and the release says so. Nothing is transformed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
 use super::version::{self, LATEST};
 use super::{Object, ParseError, Part, Release, Role, parse_yaml};
+use crate::api::message::chain;
 use crate::api::{Component, ComponentKind, ManifestUrl};
-use crate::source::{Source, SourceError};
+use crate::source::{Source, SourceError, shown};
 
 /// Label with the release an object belongs to.
 const VERSION_LABEL: &str = "app.kubernetes.io/version";
@@ -94,6 +97,7 @@ pub enum ManifestError {
 /// Reads releases from one data root.
 pub struct Catalog {
     source: Arc<dyn Source>,
+    given: Arc<dyn Source>,
     root: String,
     parsed: Mutex<BTreeMap<String, Parsed>>,
 }
@@ -107,7 +111,13 @@ struct Parsed {
 impl Catalog {
     /// A catalog of the data root `root` (empty: the root of the source).
     pub fn new(source: Arc<dyn Source>, root: impl Into<String>) -> Self {
-        Self { source, root: root.into(), parsed: Mutex::new(BTreeMap::new()) }
+        Self { given: source.clone(), source, root: root.into(), parsed: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// The same catalog with another source for what custom resources name by URL or path.
+    #[must_use]
+    pub fn with_given(self, given: Arc<dyn Source>) -> Self {
+        Self { given, ..self }
     }
 
     /// Forgets everything parsed, because the files of the data root changed.
@@ -165,19 +175,20 @@ impl Catalog {
     pub async fn release(&self, component: &Component) -> Result<Release, ManifestError> {
         let common = &component.spec.common;
         let target_version = self.target_version(component).await?;
-        let mut release =
-            Release { target_version: target_version.clone(), sources: Vec::new(), parts: Vec::new() };
+        let mut release = Release { target_version: target_version.clone(), ..Release::default() };
 
-        let core = self.core(component, &target_version).await?;
+        let mut core = self.core(component, &target_version).await?;
         release.sources.push(core.path.clone());
+        release.stale.append(&mut core.stale);
         check_labels(&core, &target_version)?;
         release.parts.extend(core.parts(Role::Core));
 
         let additional = match common.additional_manifests.as_slice() {
             [] => None,
             urls => {
-                let loaded = self.given(urls, &target_version).await?;
+                let mut loaded = self.given(urls, &target_version).await?;
                 release.sources.push(loaded.path.clone());
+                release.stale.append(&mut loaded.stale);
                 Some(loaded)
             }
         };
@@ -264,21 +275,21 @@ impl Catalog {
         let mut loaded = Loaded::default();
         for ManifestUrl { url } in urls {
             let location = url.replace("${VERSION}", target_version);
-            let bytes = self.read(&location).await?;
-            let digest: [u8; 32] =
-                bytes.iter().fold(Sha256::new(), |hash, file| hash.chain_update(file)).finalize().into();
+            let read = read(&*self.given, &location).await;
             let mut parsed = self.parsed.lock().await;
-            let objects = match parsed.get(&location) {
-                Some(known) if known.digest == Some(digest) => known.objects.clone(),
-                _ => {
-                    let objects = Arc::new(parse_all(&location, &bytes)?);
-                    parsed
-                        .insert(location.clone(), Parsed { digest: Some(digest), objects: objects.clone() });
-                    objects
+            let objects = match (
+                read.and_then(|bytes| parse_changed(&mut parsed, &location, &bytes)),
+                parsed.get(&location),
+            ) {
+                (Ok(objects), _) => objects,
+                (Err(error), Some(last_good)) => {
+                    loaded.stale.push(chain(&error));
+                    last_good.objects.clone()
                 }
+                (Err(error), None) => return Err(error),
             };
             drop(parsed);
-            loaded.push(&location, objects);
+            loaded.push(&shown(&location), objects);
         }
         loaded.not_empty()
     }
@@ -290,27 +301,10 @@ impl Catalog {
         if let Some(known) = parsed.get(path) {
             return Ok(known.objects.clone());
         }
-        let bytes = self.read(path).await?;
+        let bytes = read(&*self.source, path).await?;
         let objects = Arc::new(parse_all(path, &bytes)?);
         parsed.insert(path.into(), Parsed { digest: None, objects: objects.clone() });
         Ok(objects)
-    }
-
-    /// The bytes of a URL, a file, or all files of a directory in the order of their names.
-    async fn read(&self, location: &str) -> Result<Vec<bytes::Bytes>, ManifestError> {
-        let unreadable = |cause| ManifestError::Unreadable { location: location.into(), cause };
-        let listed = if location.contains("://") { None } else { self.source.list(location).await.ok() };
-        let Some(entries) = listed else {
-            return Ok(vec![self.source.read(location).await.map_err(unreadable)?]);
-        };
-        let mut names: Vec<_> =
-            entries.into_iter().filter(|entry| !entry.is_dir).map(|entry| entry.name).collect();
-        names.sort_unstable();
-        let mut files = Vec::with_capacity(names.len());
-        for name in names {
-            files.push(self.source.read(&format!("{location}/{name}")).await.map_err(unreadable)?);
-        }
-        Ok(files)
     }
 
     /// Names of the sub-directories.
@@ -332,6 +326,7 @@ impl Catalog {
 struct Loaded {
     path: String,
     objects: Vec<Arc<Vec<Object>>>,
+    stale: Vec<String>,
 }
 
 impl Loaded {
@@ -355,11 +350,44 @@ impl Loaded {
     }
 }
 
-fn parse_all(location: &str, files: &[bytes::Bytes]) -> Result<Vec<Object>, ManifestError> {
+/// The bytes of a URL, a file, or all files of a directory in the order of their names.
+async fn read(source: &dyn Source, location: &str) -> Result<Vec<Bytes>, ManifestError> {
+    let unreadable = |cause| ManifestError::Unreadable { location: shown(location), cause };
+    let listed = if location.contains("://") { None } else { source.list(location).await.ok() };
+    let Some(entries) = listed else {
+        return Ok(vec![source.read(location).await.map_err(unreadable)?]);
+    };
+    let mut names: Vec<_> =
+        entries.into_iter().filter(|entry| !entry.is_dir).map(|entry| entry.name).collect();
+    names.sort_unstable();
+    let mut files = Vec::with_capacity(names.len());
+    for name in names {
+        files.push(source.read(&format!("{location}/{name}")).await.map_err(unreadable)?);
+    }
+    Ok(files)
+}
+
+/// Parses a location again if its bytes are others than before.
+fn parse_changed(
+    parsed: &mut BTreeMap<String, Parsed>,
+    location: &str,
+    bytes: &[Bytes],
+) -> Result<Arc<Vec<Object>>, ManifestError> {
+    let digest: [u8; 32] =
+        bytes.iter().fold(Sha256::new(), |hash, file| hash.chain_update(file)).finalize().into();
+    if let Some(known) = parsed.get(location).filter(|known| known.digest == Some(digest)) {
+        return Ok(known.objects.clone());
+    }
+    let objects = Arc::new(parse_all(location, bytes)?);
+    parsed.insert(location.into(), Parsed { digest: Some(digest), objects: objects.clone() });
+    Ok(objects)
+}
+
+fn parse_all(location: &str, files: &[Bytes]) -> Result<Vec<Object>, ManifestError> {
     let mut objects = Vec::new();
     for file in files {
         let parsed = parse_yaml(file)
-            .map_err(|cause| ManifestError::Malformed { location: location.into(), cause })?;
+            .map_err(|cause| ManifestError::Malformed { location: shown(location), cause })?;
         objects.extend(parsed);
     }
     Ok(objects)

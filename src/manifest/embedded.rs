@@ -27,8 +27,12 @@ macro_rules! bundle {
 bundle! {
     "eventing-source/1.22/github/github.yaml",
     "eventing-source/1.23/github/github.yaml",
+    "ingress/1.22/contour/net-contour.yaml",
+    "ingress/1.22/gateway-api/net-gateway-api.yaml",
     "ingress/1.22/istio/net-istio.yaml",
     "ingress/1.22/kourier/kourier.yaml",
+    "ingress/1.23/contour/net-contour.yaml",
+    "ingress/1.23/gateway-api/net-gateway-api.yaml",
     "ingress/1.23/istio/net-istio.yaml",
     "ingress/1.23/kourier/kourier.yaml",
     "knative-eventing/1.22.0/1-eventing-crds.yaml",
@@ -51,6 +55,7 @@ bundle! {
     "knative-serving/1.23.0/2-serving-core.yaml",
     "knative-serving/1.23.0/3-serving-hpa.yaml",
     "knative-serving/1.23.0/4-serving-post-install-jobs.yaml",
+    "security-guard/0.6/guard.yaml",
 }
 
 #[async_trait]

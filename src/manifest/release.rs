@@ -8,7 +8,7 @@ use super::Object;
 pub type SourcePath = String;
 
 /// The objects of a release, before any change, shared between all resources that use them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Release {
     /// Resolved version, for instance `1.23.0`; empty for `spec.manifests` without a version.
     pub target_version: String,
@@ -16,6 +16,8 @@ pub struct Release {
     pub sources: Vec<SourcePath>,
     /// The objects, in the order they are applied.
     pub parts: Vec<Part>,
+    /// Why some objects are those of an earlier reading; empty when all are current.
+    pub stale: Vec<String>,
 }
 
 /// The objects of one file, directory or URL.

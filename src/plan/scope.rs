@@ -100,9 +100,8 @@ mod tests {
         };
         let objects = vec![definition("x", "Wide", "Cluster"), definition("x", "Node", "Namespaced")];
         let release = Release {
-            target_version: String::new(),
-            sources: Vec::new(),
             parts: vec![Part { role: Role::Additional, objects: Arc::new(objects) }],
+            ..Release::default()
         };
         let mut facts = Facts::default();
         let namespaced = |facts: &Facts, group: &str, kind: &str| {

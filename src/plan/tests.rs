@@ -28,7 +28,7 @@ fn planned(kind: &str, spec: Value, parts: Vec<Part>) -> Result<Plan, PlanError>
     .unwrap();
     let facts =
         Facts { namespace: "ns".into(), owner: Some(Owner::component(&component)), ..Facts::default() };
-    let release = Release { target_version: "1.23.0".into(), sources: Vec::new(), parts };
+    let release = Release { target_version: "1.23.0".into(), parts, ..Release::default() };
     plan(&component, &release, &facts)
 }
 

@@ -1,7 +1,12 @@
 //! Transports over real sockets: hyper with rustls.
 
-use http::Request;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use http::{HeaderValue, Request};
+use hyper::rt::{Read, Write};
 use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use kube::Config;
 use kube::client::{Body, ConfigExt};
@@ -29,14 +34,19 @@ impl Connector for TlsConnector {
             let certificates = certificates(pem).map_err(failed)?;
             config.root_cert = Some(certificates);
         }
-        if let Some(proxy) = &endpoint.proxy_url {
-            // The URL may hold a password, so the parser's text is all that is said about it.
-            let proxy = proxy
-                .parse()
-                .map_err(|error: http::uri::InvalidUri| failed(format!("proxy-url: {error}")))?;
-            config.proxy_url = Some(proxy);
+        if let Some(url) = &endpoint.proxy_url {
+            config.proxy_url = Some(proxy(url).map_err(failed)?);
         }
         transport(&config).map_err(|error| failed(error.to_string()))
+    }
+}
+
+/// A proxy that connections can go through. The URL may hold a password, so nothing of it is repeated.
+fn proxy(url: &str) -> Result<http::Uri, String> {
+    let parsed = url.parse::<http::Uri>().map_err(|error| format!("proxy-url: {error}"))?;
+    match parsed.scheme_str() {
+        Some("http" | "https" | "socks5") if parsed.host().is_some() => Ok(parsed),
+        _ => Err("proxy-url: not an http, https or socks5 URL".into()),
     }
 }
 
@@ -45,7 +55,57 @@ impl Connector for TlsConnector {
 /// # Errors
 /// When the TLS settings cannot be used.
 pub fn transport(config: &Config) -> Result<Transport, kube::Error> {
-    let https = config.rustls_https_connector()?;
+    let mut direct = HttpConnector::new();
+    direct.enforce_http(false);
+    let Some(proxy) = &config.proxy_url else { return secured(config, direct) };
+    match proxy.scheme_str() {
+        Some("socks5") => {
+            let socks = SocksV5::new(proxy.clone(), direct);
+            secured(
+                config,
+                match user_info(proxy) {
+                    Some((user, password)) => socks.with_auth(user, password),
+                    None => socks,
+                },
+            )
+        }
+        Some("https") => {
+            // The name in the proxy's certificate is the proxy's, whatever the cluster's is.
+            let mut to_proxy = config.clone();
+            to_proxy.tls_server_name = None;
+            secured(config, tunnel(proxy, to_proxy.rustls_https_connector_with_connector(direct)?))
+        }
+        _ => secured(config, tunnel(proxy, direct)),
+    }
+}
+
+/// Connections through an HTTP proxy, which is asked for a tunnel (RFC 9110, CONNECT).
+fn tunnel<C>(proxy: &http::Uri, to_proxy: C) -> Tunnel<C> {
+    let tunnel = Tunnel::new(proxy.clone(), to_proxy);
+    let Some((user, password)) = user_info(proxy) else { return tunnel };
+    let encoded = BASE64_STANDARD.encode(format!("{user}:{password}"));
+    let mut value = HeaderValue::try_from(format!("Basic {encoded}")).expect("base64 fits into a header");
+    value.set_sensitive(true);
+    tunnel.with_auth(value)
+}
+
+/// User and password of a URL.
+fn user_info(url: &http::Uri) -> Option<(String, String)> {
+    let (user_info, _) = url.authority()?.as_str().rsplit_once('@')?;
+    let (user, password) = user_info.split_once(':').unwrap_or((user_info, ""));
+    let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+    Some((decoded(user), decoded(password)))
+}
+
+/// TLS and HTTP over whatever `connector` opens.
+fn secured<C>(config: &Config, connector: C) -> Result<Transport, kube::Error>
+where
+    C: Service<http::Uri> + Clone + Send + Sync + 'static,
+    C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    C::Future: Send + 'static,
+    C::Error: Into<BoxError> + Send + Sync + 'static,
+{
+    let https = config.rustls_https_connector_with_connector(connector)?;
     let client = Client::builder(TokioExecutor::new()).build(https);
     Ok(boxed(config.base_uri_layer().layer(client)))
 }

@@ -4,3 +4,5 @@
 
 pub mod connect;
 pub mod exec;
+pub mod fetch;
+pub mod hub;

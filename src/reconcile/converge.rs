@@ -67,7 +67,19 @@ impl Reconciler {
             return Ok(None);
         }
         session.conditions().mark_true(ConditionType::VersionMigrationEligible, now);
-        Ok(Some(self.catalog.release(component).await?))
+        let release = self.catalog.release(component).await?;
+        if release.stale.is_empty() {
+            session.conditions().clear(ConditionType::ManifestsCurrent);
+        } else {
+            let text = message::last_good(&release.stale);
+            session.conditions().mark_false(
+                ConditionType::ManifestsCurrent,
+                Reason::LastGoodCopy,
+                &text,
+                now,
+            );
+        }
+        Ok(Some(release))
     }
 
     /// The target, resolved and not in use by an older custom resource; `None` when it must not be touched.

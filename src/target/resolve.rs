@@ -126,10 +126,10 @@ pub enum ResolveError {
         cause: ConnectError,
     },
     /// The cluster did not answer the probe.
-    #[error("failed to reach the cluster of ClusterProfile {key}")]
+    #[error("failed to reach {cluster}")]
     Probe {
-        /// The profile.
-        key: String,
+        /// The cluster, for instance `the cluster of ClusterProfile fleet/eu`.
+        cluster: String,
         /// The cause.
         #[source]
         cause: ClusterError,
@@ -232,11 +232,11 @@ impl Targets {
     /// [`ResolveError`], never a target that did not answer.
     pub async fn resolve(&self, reference: Option<&ClusterProfileRef>) -> Result<Target, ResolveError> {
         let Some(reference) = reference else {
-            return self.probe("local", self.hub.clone()).await;
+            return self.probe("the local cluster".into(), self.hub.clone()).await;
         };
         let key = format!("{}/{}", reference.namespace, reference.name);
         match self.connect(reference, &key).await {
-            Ok(cluster) => self.probe(&key, cluster).await,
+            Ok(cluster) => self.probe(format!("the cluster of ClusterProfile {key}"), cluster).await,
             Err(error) => {
                 self.connections.lock().remove(&key);
                 Err(error)
@@ -337,8 +337,8 @@ impl Targets {
     }
 
     /// One authenticated read proves that the cluster can be used, and tells which cluster it is.
-    async fn probe(&self, key: &str, cluster: Cluster) -> Result<Target, ResolveError> {
-        let failed = |cause| ResolveError::Probe { key: key.into(), cause };
+    async fn probe(&self, called: String, cluster: Cluster) -> Result<Target, ResolveError> {
+        let failed = |cause| ResolveError::Probe { cluster: called.clone(), cause };
         let system = cluster.read("/api/v1/namespaces/kube-system").await.map_err(failed)?;
         let uid = system["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         if !self.checked.lock().contains(&uid) {

@@ -30,7 +30,7 @@ fn facts() -> Facts {
 }
 
 fn transform(component: &Component, facts: &Facts, object: Value) -> Result<Value, TransformError> {
-    let release = Release { target_version: "1.23.0".into(), sources: Vec::new(), parts: Vec::new() };
+    let release = Release { target_version: "1.23.0".into(), ..Release::default() };
     let scopes = Scopes::new(&release, facts);
     let context = Context { component, facts, target_version: "1.23.0", scopes: &scopes };
     let mut object = Object::try_from(object).unwrap();

@@ -11,6 +11,7 @@ mod tests;
 
 pub use json::json;
 pub use merge::merge;
+pub(crate) use strategic::go_text;
 pub use strategic::strategic;
 
 /// Why a patch cannot be applied; the text is the server's message.

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use super::{Resource, ScalePaths, Traits, Version, resource_id};
+use crate::schema::builtin::merge_type;
+use crate::schema::builtin::table::Types;
 use crate::schema::builtin_merge_type;
 use crate::storage::ResourceId;
 
@@ -26,7 +28,15 @@ const TABLE: &[Row] = &[
     ("", "v1", "Node", "nodes", "no", "u", "status"),
     ("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", "nuo", "status"),
     ("", "v1", "PersistentVolume", "persistentvolumes", "pv", "uo", "status"),
-    ("", "v1", "Pod", "pods", "po", "nguoa", "binding ephemeralcontainers eviction log status"),
+    (
+        "",
+        "v1",
+        "Pod",
+        "pods",
+        "po",
+        "nguoa",
+        "attach binding ephemeralcontainers eviction exec log portforward status",
+    ),
     ("", "v1", "PodTemplate", "podtemplates", "", "nuo", ""),
     ("", "v1", "ReplicationController", "replicationcontrollers", "rc", "ngura", "scale status"),
     ("", "v1", "ResourceQuota", "resourcequotas", "quota", "nuo", "status"),
@@ -182,11 +192,14 @@ pub(super) fn table() -> &'static Builtin {
 fn resource(&(group, versions, kind, plural, short_names, flags, subresources): &Row) -> Resource {
     let has = |flag: char| flags.contains(flag);
     let id = resource_id(group, plural);
-    let merge = builtin_merge_type(group, kind);
     let columns: Arc<[_]> = crate::table::columns_of(&id).into();
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let versions = versions.split_whitespace().map(|name| {
-        let mut version = Version::new(group, name, kind, merge.clone());
+        let api_version = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
+        let built_in = Types::get().kind(&api_version, kind);
+        let merge = built_in.map_or_else(|| builtin_merge_type(group, kind), merge_type);
+        let mut version = Version::new(group, name, kind, merge);
+        version.built_in = built_in;
         version.subresources = words(subresources);
         version.columns = columns.clone();
         if kind == "Endpoints" {

@@ -85,6 +85,7 @@ fn version_of(
         let schema = StructuralSchema::from_openapi(openapi, &base)?;
         version.merge = schema.merge_type();
         version.schema = Some(Arc::new(schema));
+        version.openapi = Some(Arc::new(openapi.clone()));
     }
     let subresources = &declaration["subresources"];
     if !subresources["status"].is_null() {

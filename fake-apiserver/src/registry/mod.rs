@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::schema::builtin::table::Type;
 use crate::schema::{MergeType, StructuralSchema};
 use crate::status::ResourceName;
 use crate::storage::ResourceId;
@@ -76,6 +77,10 @@ pub(crate) struct Version {
     pub(crate) type_members: Bytes,
     pub(crate) subresources: Vec<String>,
     pub(crate) schema: Option<Arc<StructuralSchema>>,
+    /// The same as its definition has it.
+    pub(crate) openapi: Option<Arc<Value>>,
+    /// Its type, unless it is a custom resource.
+    pub(crate) built_in: Option<&'static Type>,
     pub(crate) merge: Arc<MergeType>,
     pub(crate) scale: Option<ScalePaths>,
     pub(crate) deprecation: Option<String>,
@@ -102,6 +107,8 @@ impl Version {
             type_members,
             subresources: Vec::new(),
             schema: None,
+            openapi: None,
+            built_in: None,
             merge,
             scale: None,
             deprecation: None,

@@ -26,7 +26,7 @@ pub enum MergeType {
         rest: Arc<MergeType>,
         /// Fields that the server writes even when they are empty (Go structs without a pointer), so that their
         /// appearance is no change.
-        always: &'static [&'static str],
+        always: Vec<&'static str>,
     },
     /// A list of distinct scalars.
     Set,

@@ -4,9 +4,10 @@
 //! kinds take it from a table ([`builtin_merge_type`]), custom resources from their schema
 //! ([`StructuralSchema::merge_type`]).
 
-mod builtin;
+pub(crate) mod builtin;
 #[cfg(test)]
 pub(crate) mod cases;
+pub(crate) mod document;
 mod field_error;
 mod merge_type;
 mod structural;

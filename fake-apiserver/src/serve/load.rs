@@ -41,6 +41,8 @@ pub async fn load(cluster: &FakeApiServer, path: &Path) -> Result<usize, ServeEr
 fn documents(bytes: &[u8]) -> Result<Vec<Value>, Box<serde_saphyr::Error>> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
+        // What a file holds may be secret.
+        with_snippet: false,
         budget: serde_saphyr::budget! { max_events: MAX_EVENTS, max_nodes: MAX_EVENTS },
     };
     let documents: Vec<Value> = serde_saphyr::from_slice_multiple_with_options(bytes, options)?;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{apply_schema, check_shape, check_type, drop_empty, metadata_of, schema_errors};
+use super::body::{metadata_of, settle_object};
+use super::{apply_schema, check_type, schema_errors};
 use crate::admission::{self, Change};
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
@@ -32,11 +33,11 @@ pub(crate) fn create(
         _ => name,
     };
     metadata.insert("name".into(), json!(call.name));
-    check_shape(call, &object)?;
     admission::lifecycle::check_create(state, call)?;
     apply_schema(call, &mut object, tracked)?;
     defaults::fill(&call.resource().id, &mut object);
     strategy::prepare_create(state, call, &mut object);
+    settle_object(call, &mut object);
     auth::escalation::check(state, call, &object, None)?;
     admission::mutate(state, call, Change::create(&object))?;
     let rule = validation::name_rule(&call.resource().id);
@@ -51,9 +52,6 @@ pub(crate) fn create(
     }
     if !tracked {
         apply::track_update(None, &mut object, &call.version().merge, &call.writer());
-    }
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        drop_empty(metadata);
     }
     admission::validate(state, call, Change::create(&object))?;
     convert::to_stored(state, call, &mut object)?;

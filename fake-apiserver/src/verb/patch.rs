@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::body::{self, metadata_of};
 use super::get::find;
 use super::update::{Origin, update};
-use super::{check_type, create, metadata_of};
+use super::{check_type, create};
 use crate::apply::{self, ApplyError};
 use crate::auth::rbac::{self, Attributes};
 use crate::convert;
@@ -73,12 +74,13 @@ pub(crate) fn patch(
         PatchKind::Merge | PatchKind::Apply => {
             if !body.is_object() {
                 return Err(Status::bad_request(
-                    "error decoding patch: json: cannot unmarshal patch into an object",
+                    "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}",
                 ));
             }
             patch::merge(&old, body)
         }
     };
+    let new = body::read_patched(call, kind, body, &old, new)?;
     update(state, call, &live, new, Origin::Patch).map(|stored| (stored, false))
 }
 
@@ -118,7 +120,12 @@ fn apply(state: &mut State, call: &mut Call, mut applied: Value) -> Answer<(Arc<
         return Err(Status::bad_request("metadata.managedFields must be nil"));
     }
     metadata.remove("managedFields");
+    // Messages show the configuration as it was sent.
+    let named = metadata.contains_key("namespace");
     crate::strategy::place(call, metadata)?;
+    if !named {
+        metadata.remove("namespace");
+    }
     metadata.entry("name").or_insert_with(|| json!(call.name));
     let live = state.storage.get(&call.resource().id, &call.key()).cloned();
     let old = live.as_ref().map(|live| convert::seen(state, call, &live.value)).transpose()?;

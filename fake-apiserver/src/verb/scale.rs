@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::body::metadata_of;
 use super::get::find;
-use super::metadata_of;
 use super::update::{Origin, update};
 use crate::registry::ScalePaths;
 use crate::schema::FieldError;
@@ -56,7 +56,8 @@ pub(crate) fn modify(
     let live = find(state, call)?.clone();
     let before = view(call, &live.value)?;
     let mut after = change(&before)?;
-    strategy::place(call, metadata_of(call, &mut after)?)?;
+    let metadata = metadata_of(call, &mut after)?;
+    strategy::place(call, metadata)?;
     let replicas = after["spec"]["replicas"].as_i64().unwrap_or(0);
     if replicas < 0 {
         let why = "must be greater than or equal to 0";

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::body::{metadata_of, settle_object};
 use super::get::find;
-use super::{apply_schema, check_shape, check_type, drop_empty, metadata_of, schema_errors};
+use super::{apply_schema, check_type, schema_errors};
 use crate::admission::{self, Change};
 use crate::schema::FieldError;
 use crate::state::{Call, State};
@@ -53,7 +54,6 @@ pub(crate) fn update(
     check_type(&state.registry, call, &mut new)?;
     let metadata = metadata_of(call, &mut new)?;
     strategy::place(call, metadata)?;
-    check_shape(call, &new)?;
     check_version(call, live, &new, origin)?;
     apply_schema(call, &mut new, origin == Origin::Apply)?;
     let old = convert::seen(state, call, &live.value)?;
@@ -64,12 +64,10 @@ pub(crate) fn update(
     if call.resource().is("services") {
         strategy::allocate_addresses(state, &mut new);
     }
+    settle_object(call, &mut new);
     strategy::bump_generation(call, &old, &mut new);
     auth::escalation::check(state, call, &new, Some(&old))?;
     admission::mutate(state, call, Change::update(&old, &new))?;
-    if let Some(metadata) = new["metadata"].as_object_mut() {
-        drop_empty(metadata);
-    }
     errors.extend(validation::common_metadata_errors(&new["metadata"]));
     if !call.resource().traits.custom {
         errors.extend(validation::finalizer_errors(&new["metadata"]));

@@ -213,3 +213,42 @@ async fn w25_a_url_is_parsed_again_only_when_its_bytes_changed() {
     assert!(Arc::ptr_eq(&objects[0], &objects[1]));
     assert_eq!((objects[0][0].name(), objects[2][0].name()), ("read-0", "read-1"));
 }
+
+/// A URL that gives what it is told.
+#[derive(Default)]
+struct Told(parking_lot::Mutex<Option<&'static str>>);
+
+#[async_trait]
+impl Source for Told {
+    async fn list(&self, directory: &str) -> Result<Vec<Entry>, SourceError> {
+        Err(SourceError::NotFound { location: directory.into() })
+    }
+
+    async fn read(&self, location: &str) -> Result<Bytes, SourceError> {
+        let content = self.0.lock().map(|content| Bytes::from_static(content.as_bytes()));
+        content.ok_or_else(|| SourceError::NotFound { location: shown(location) })
+    }
+}
+
+#[tokio::test]
+async fn w25_the_last_good_copy_of_a_url_stays_in_force_and_the_release_says_why() {
+    let told = Arc::new(Told::default());
+    let catalog = catalog().with_given(told.clone());
+    let component = Component::from_value(&json!({
+        "apiVersion": "operator.knative.dev/v1beta1", "kind": "KnativeServing", "metadata": {},
+        "spec": {"ingress": {}, "additionalManifests": [{"URL": "https://ann:hush@h/${VERSION}.yaml"}]},
+    }))
+    .unwrap();
+    assert!(catalog.release(&component).await.is_err(), "there is no good copy yet");
+    *told.0.lock() = Some("{apiVersion: v1, kind: ConfigMap, metadata: {name: good}}");
+    let good = catalog.release(&component).await.unwrap();
+    assert!(good.stale.is_empty() && names(&good) == ["a", "b", "good"]);
+    for (content, why) in [(None, "no such file"), (Some("kind: ["), "cannot parse")] {
+        *told.0.lock() = content;
+        let last = catalog.release(&component).await.unwrap();
+        assert_eq!(last.parts, good.parts);
+        let said = last.stale.join("");
+        assert!(said.contains("https://h/1.23.0.yaml") && said.contains(why), "{said}");
+    }
+    assert_eq!(good.sources[1], "https://h/1.23.0.yaml", "credentials are not recorded");
+}

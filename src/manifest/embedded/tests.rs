@@ -39,6 +39,9 @@ fn releases(version: &str) -> [Vec<Object>; 2] {
     [("knative-serving", "ingress"), ("knative-eventing", "eventing-source")].map(|(core, additions)| {
         let mut found = objects(&format!("{core}/{version}"));
         found.extend(objects(&format!("{additions}/{minor}")));
+        if core == "knative-serving" {
+            found.extend(objects("security-guard"));
+        }
         found
     })
 }
@@ -77,9 +80,11 @@ async fn directories_list_their_entries_sorted_and_marked() {
     let names = |entries: Vec<Entry>| entries.into_iter().map(|e| (e.name, e.is_dir)).collect::<Vec<_>>();
     let dirs = |names: &[&str]| names.iter().map(|n| ((*n).to_owned(), true)).collect::<Vec<_>>();
     let root = names(Embedded.list("").await.expect("root"));
-    assert_eq!(root, dirs(&["eventing-source", "ingress", "knative-eventing", "knative-serving"]));
+    let packages = ["eventing-source", "ingress", "knative-eventing", "knative-serving", "security-guard"];
+    assert_eq!(root, dirs(&packages));
     assert_eq!(names(Embedded.list("knative-serving").await.expect("versions")), dirs(&[OLD, NEW]));
-    assert_eq!(names(Embedded.list("/ingress/1.23/").await.expect("plugins")), dirs(&["istio", "kourier"]));
+    let plugins = ["contour", "gateway-api", "istio", "kourier"];
+    assert_eq!(names(Embedded.list("/ingress/1.23/").await.expect("plugins")), dirs(&plugins));
     let files = names(Embedded.list("knative-serving/1.23.0").await.expect("files"));
     assert_eq!(files.len(), 4);
     assert_eq!(files[0], ("1-serving-crds.yaml".to_owned(), false));
@@ -94,8 +99,7 @@ async fn every_listed_file_can_be_read() {
 
 #[tokio::test]
 async fn what_is_not_there_is_not_found() {
-    for missing in ["knative-servin", "knative-serving/1.22", "ingress/1.23/contour", "https://example.org/a"]
-    {
+    for missing in ["knative-servin", "knative-serving/1.22", "ingress/1.23/nginx", "https://example.org/a"] {
         let error = Embedded.list(missing).await.expect_err(missing);
         assert_eq!(error.to_string(), format!("{missing}: no such file or directory"));
         assert!(matches!(Embedded.read(missing).await, Err(SourceError::NotFound { .. })), "{missing}");

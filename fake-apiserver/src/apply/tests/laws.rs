@@ -21,7 +21,7 @@ fn free_form() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Pods with keyed lists, a set, an atomic map and free-form parts.
+/// Pods with keyed lists and a set; what merging takes for scalars is of any form.
 fn pod() -> impl Strategy<Value = Value> {
     let container = (prop::option::of(free_form()), prop::collection::btree_set(0..3_u8, 0..3));
     let containers = prop::collection::btree_map("[a-c]", container, 0..3);
@@ -34,7 +34,7 @@ fn pod() -> impl Strategy<Value = Value> {
                     let ports: Vec<Value> = ports.iter().map(|port| json!({"containerPort": port})).collect();
                     let mut container = json!({"name": name, "ports": ports});
                     if let Some(extra) = extra {
-                        container["extra"] = extra;
+                        container["image"] = extra;
                     }
                     container
                 })
@@ -47,7 +47,7 @@ fn pod() -> impl Strategy<Value = Value> {
                 "spec": {"containers": containers},
             });
             if let Some(extra) = extra {
-                pod["spec"]["extra"] = extra;
+                pod["spec"]["nodeName"] = extra;
             }
             pod
         },

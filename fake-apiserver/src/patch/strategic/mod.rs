@@ -132,6 +132,13 @@ fn without_directives(fields: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
+/// A value as Go prints it: `map[a:1 b:[x y]]`.
+pub(crate) fn go_text(value: &Value) -> String {
+    let mut text = String::new();
+    go_format(&mut text, value);
+    text
+}
+
 fn unknown_patch_type(what: &Value, patch: &Map<String, Value>) -> PatchError {
     let mut message = String::from("unknown patch type: ");
     go_format(&mut message, what);

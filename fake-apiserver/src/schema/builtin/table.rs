@@ -1,277 +1,345 @@
-//! Facts of Kubernetes 1.36: the OpenAPI extensions `x-kubernetes-list-type`, `x-kubernetes-list-map-keys` and
-//! `x-kubernetes-map-type` of the built-in types, and which fields are written even when they are empty.
+//! Reads the table of built-in types (`types.txt`, where its format and its sources are told).
 //!
-//! Left out: lists without a type (they are atomic), maps without a type (they merge by key) and structs without
-//! any fact inside. A label selector is atomic, so is every reference to another object of the same namespace.
+//! Nothing is interpreted here: what the facts mean for merging, decoding, documents and wire formats is told by the
+//! modules beside this one.
 
-use self::Fact::{Always, Atomic, Keyed, KeyedAtomic, Only, Scalars, Set, Struct};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-/// A field and what is known of it; [`Fact::Always`] and [`Fact::Only`] stand under an empty name.
-pub(super) type Field = (&'static str, Fact);
+/// The table as text.
+const TEXT: &str = include_str!("types.txt");
 
-/// What is known of a field.
-pub(super) enum Fact {
-    /// Replaced as a whole.
-    Atomic,
-    /// A list of distinct scalars.
-    Set,
-    /// A list of objects by key (`name` or `name=default`), and the fields of an item.
-    Keyed(&'static [&'static str], &'static [Field]),
-    /// A list of objects by key whose items are replaced as a whole.
-    KeyedAtomic(&'static [&'static str]),
-    /// An object, and its fields.
-    Struct(&'static [Field]),
-    /// Fields of the object that are written even when empty (no pointer, no `omitempty`).
-    Always(&'static [&'static str]),
-    /// A map of scalars.
-    Scalars,
-    /// Fields without facts of an object whose fields are all known.
-    Only(&'static [&'static str]),
+/// A place in [`Types::all`].
+pub(crate) type TypeId = usize;
+
+/// All built-in types.
+#[derive(Debug, Default)]
+pub(crate) struct Types {
+    pub(crate) packages: Vec<Package>,
+    pub(crate) all: Vec<Type>,
+    by_name: BTreeMap<(&'static str, &'static str), TypeId>,
+    kinds: BTreeMap<(&'static str, &'static str), TypeId>,
 }
 
-/// Groups, kinds, fields beside `metadata`.
-pub(super) const KINDS: &[(&[&str], &[&str], &[Field])] = &[
-    (&[""], &["Pod"], &[ROOT, ("spec", Struct(POD_SPEC)), ("status", Struct(POD_STATUS))]),
-    (&[""], &["PodTemplate"], &[("", Always(&["template"])), ("template", Struct(POD_TEMPLATE))]),
-    (&[""], &["Service"], &[ROOT, ("spec", Struct(SERVICE_SPEC)), ("status", Struct(SERVICE_STATUS))]),
-    (
-        &[""],
-        &["ConfigMap"],
-        &[("", Only(&["apiVersion", "kind", "immutable"])), ("binaryData", Scalars), ("data", Scalars)],
-    ),
-    (
-        &[""],
-        &["Secret"],
-        &[
-            ("", Only(&["apiVersion", "kind", "immutable", "type"])),
-            ("data", Scalars),
-            ("stringData", Scalars),
-        ],
-    ),
-    (&[""], &["ServiceAccount"], &[("secrets", KeyedAtomic(&["name"]))]),
-    (&[""], &["Namespace"], &[ROOT, STATUS]),
-    (&[""], &["Node"], &[ROOT, ("spec", Struct(NODE_SPEC)), ("status", Struct(NODE_STATUS))]),
-    (&[""], &["PersistentVolumeClaim"], &[ROOT, ("spec", Struct(CLAIM_SPEC)), STATUS]),
-    (&[""], &["PersistentVolume"], &[ROOT, ("spec", Struct(VOLUME_SPEC))]),
-    (&[""], &["LimitRange"], &[ROOT]),
-    (&[""], &["ResourceQuota"], &[ROOT, ("spec", Struct(&[("scopeSelector", Atomic)]))]),
-    (&[""], &["ReplicationController"], &[ROOT, ("spec", Struct(CONTROLLER_SPEC)), STATUS]),
-    (&[""], &["Binding"], &[("", Always(&["target"])), ("target", Atomic)]),
-    (&[""], &["Event"], &[("", Always(&["involvedObject", "source"])), ("involvedObject", Atomic), RELATED]),
-    (&["events.k8s.io"], &["Event"], &[("", Always(&["regarding"])), ("regarding", Atomic), RELATED]),
-    (&["apps"], &["Deployment", "ReplicaSet"], &[ROOT, ("spec", Struct(WORKLOAD_SPEC)), STATUS]),
-    (&["apps"], &["StatefulSet", "DaemonSet"], &[ROOT, ("spec", Struct(WORKLOAD_SPEC)), STATUS]),
-    (&["batch"], &["Job"], &[ROOT, ("spec", Struct(JOB_SPEC)), ("status", Struct(JOB_STATUS))]),
-    (&["batch"], &["CronJob"], &[ROOT, ("spec", Struct(CRON_JOB_SPEC))]),
-    (&["autoscaling"], &["HorizontalPodAutoscaler"], &[ROOT, ("spec", Struct(SCALER_SPEC)), STATUS]),
-    (&["autoscaling"], &["Scale"], &[ROOT]),
-    (&["policy"], &["PodDisruptionBudget"], &[ROOT, ("spec", Struct(&[("selector", Atomic)])), STATUS]),
-    (
-        &["rbac.authorization.k8s.io"],
-        &["RoleBinding", "ClusterRoleBinding"],
-        &[("", Always(&["roleRef"])), ("roleRef", Atomic)],
-    ),
-    (&["networking.k8s.io"], &["Ingress"], &[ROOT, ("spec", Struct(INGRESS_SPEC)), INGRESS_STATUS]),
-    (&["networking.k8s.io"], &["NetworkPolicy"], &[ROOT, ("spec", Struct(NETWORK_POLICY_SPEC))]),
-    (&["networking.k8s.io"], &["IngressClass"], &[ROOT]),
-    (&["networking.k8s.io"], &["ServiceCIDR"], &[ROOT, STATUS]),
-    (&["coordination.k8s.io"], &["Lease"], &[ROOT]),
-    (&["storage.k8s.io"], &["CSIDriver"], &[ROOT, ("spec", Struct(&[("volumeLifecycleModes", Set)]))]),
-    (&["storage.k8s.io"], &["CSINode"], &[ROOT, ("spec", Struct(&[("drivers", Keyed(&["name"], &[]))]))]),
-    (&["storage.k8s.io"], &["VolumeAttachment"], &[ROOT, ("spec", Struct(&[("", Always(&["source"]))]))]),
-    (&["node.k8s.io"], &["RuntimeClass"], &[("scheduling", Struct(&[("nodeSelector", Atomic)]))]),
-    (&["certificates.k8s.io"], &["CertificateSigningRequest"], &[ROOT, STATUS]),
-    (&["apiregistration.k8s.io"], &["APIService"], &[ROOT, STATUS]),
-    (&[FLOW], &["FlowSchema"], &[ROOT, ("spec", Struct(FLOW_SCHEMA_SPEC)), STATUS]),
-    (&[FLOW], &["PriorityLevelConfiguration"], &[ROOT, STATUS]),
-    (
-        &[ADMISSION],
-        &["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"],
-        &[("webhooks", Keyed(&["name"], WEBHOOK))],
-    ),
-    (
-        &[ADMISSION],
-        &["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"],
-        &[ROOT, ("spec", Struct(ADMISSION_POLICY_SPEC)), STATUS],
-    ),
-    (
-        &[ADMISSION],
-        &["ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"],
-        &[ROOT, ("spec", Struct(ADMISSION_BINDING_SPEC))],
-    ),
-    (
-        &["apiextensions.k8s.io"],
-        &["CustomResourceDefinition"],
-        &[
-            ROOT,
-            ("spec", Struct(&[("", Always(&["names"]))])),
-            ("status", Struct(&[("", Always(&["acceptedNames", "conditions"])), ("conditions", CONDITIONS)])),
-        ],
-    ),
-    (&["resource.k8s.io"], &["ResourceClaim"], &[ROOT, DEVICES, ("status", Struct(CLAIM_STATUS))]),
-    (&["resource.k8s.io"], &["DeviceClass", "ResourceSlice", "ResourceClaimTemplate"], &[ROOT]),
-];
+/// One group and version of the API.
+#[derive(Debug)]
+pub(crate) struct Package {
+    /// How the table calls it.
+    name: &'static str,
+    /// `apps/v1`.
+    pub(crate) api_version: &'static str,
+    /// `io.k8s.api.apps.v1`.
+    pub(crate) prefix: &'static str,
+}
 
-const ADMISSION: &str = "admissionregistration.k8s.io";
-const FLOW: &str = "flowcontrol.apiserver.k8s.io";
+/// A struct.
+#[derive(Debug)]
+pub(crate) struct Type {
+    pub(crate) name: &'static str,
+    package: usize,
+    /// Whether it has `apiVersion` and `kind`.
+    pub(crate) kind: bool,
+    /// Replaced as a whole wherever it occurs.
+    pub(crate) atomic: bool,
+    /// As the table has them: [`Field::inline`] ones are not resolved.
+    pub(crate) own: Vec<Field>,
+    /// In the order of the struct, those of types in place among them.
+    pub(crate) fields: Vec<Field>,
+    index: BTreeMap<&'static str, usize>,
+}
 
-const ROOT: Field = ("", Always(&["spec", "status"]));
-const RELATED: Field = ("related", Atomic);
-const CONDITIONS: Fact = Keyed(&["type"], &[]);
+/// A field of a struct.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    /// As in JSON.
+    pub(crate) name: &'static str,
+    /// In protobuf; 0 when unknown.
+    pub(crate) number: u64,
+    pub(crate) shape: Shape,
+    /// An explicit zero is something else than nothing.
+    pub(crate) pointer: bool,
+    pub(crate) required: bool,
+    /// Written even when there is nothing in it.
+    pub(crate) written: bool,
+    pub(crate) list: ListKind,
+    pub(crate) patch: Option<Patch>,
+    go: Option<&'static str>,
+}
 
-/// The status of most kinds; the counters are those that are written when they are zero.
-const STATUS: Field = (
-    "status",
-    Struct(&[
-        (
-            "",
-            Always(&[
-                "availableReplicas",
-                "currentHealthy",
-                "currentMetrics",
-                "currentReplicas",
-                "desiredHealthy",
-                "desiredReplicas",
-                "disruptionsAllowed",
-                "expectedPods",
-                "replicas",
-            ]),
-        ),
-        ("conditions", CONDITIONS),
-    ]),
-);
+/// What values a field has.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Shape {
+    String,
+    Bool,
+    Int32,
+    Int64,
+    Double,
+    Bytes,
+    Time,
+    MicroTime,
+    Quantity,
+    IntOrString,
+    /// Whatever JSON holds.
+    Any,
+    Struct(TypeId),
+    List(Box<Shape>),
+    Map(Box<Shape>),
+}
 
-pub(super) const OBJECT_META: &[Field] =
-    &[("finalizers", Set), ("managedFields", Atomic), ("ownerReferences", KeyedAtomic(&["uid"]))];
+/// How server-side apply takes a list, map or struct.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ListKind {
+    Plain,
+    Atomic,
+    Set,
+    /// By these keys, each with the default that stands for an absent one.
+    Keyed(Vec<(&'static str, Option<&'static str>)>),
+}
 
-const POD_TEMPLATE: &[Field] =
-    &[("", Always(&["metadata", "spec"])), ("metadata", Struct(OBJECT_META)), ("spec", Struct(POD_SPEC))];
+/// How strategic merge patches take a field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patch {
+    pub(crate) strategy: &'static str,
+    pub(crate) key: Option<&'static str>,
+}
 
-const POD_SPEC: &[Field] = &[
-    ("", Always(&["containers"])),
-    ("affinity", Struct(&[("nodeAffinity", Struct(NODE_AFFINITY))])),
-    ("containers", Keyed(&["name"], CONTAINER)),
-    ("ephemeralContainers", Keyed(&["name"], CONTAINER)),
-    ("hostAliases", Keyed(&["ip"], &[])),
-    ("imagePullSecrets", KeyedAtomic(&["name"])),
-    ("initContainers", Keyed(&["name"], CONTAINER)),
-    ("nodeSelector", Atomic),
-    ("resourceClaims", Keyed(&["name"], &[])),
-    ("resources", Struct(RESOURCES)),
-    ("schedulingGates", Keyed(&["name"], &[])),
-    ("topologySpreadConstraints", Keyed(&["topologyKey", "whenUnsatisfiable"], &[("labelSelector", Atomic)])),
-    ("volumes", Keyed(&["name"], VOLUME)),
-];
+impl Types {
+    /// The table, read once: it never changes.
+    pub(crate) fn get() -> &'static Self {
+        static TYPES: LazyLock<Types> = LazyLock::new(|| Types::parse(TEXT));
+        &TYPES
+    }
 
-const NODE_AFFINITY: &[Field] = &[("requiredDuringSchedulingIgnoredDuringExecution", Atomic)];
+    /// The type of a kind, by `apps/v1` and `Deployment` for instance.
+    pub(crate) fn kind(&'static self, api_version: &str, kind: &str) -> Option<&'static Type> {
+        self.kinds.get(&(api_version, kind)).map(|id| &self.all[*id])
+    }
 
-const POD_STATUS: &[Field] = &[
-    ("conditions", CONDITIONS),
-    ("podIPs", Keyed(&["ip"], &[])),
-    ("resourceClaimStatuses", Keyed(&["name"], &[])),
-];
+    /// The type of a kind in the last version of its group.
+    pub(crate) fn latest_kind(&'static self, group: &str, kind: &str) -> Option<&'static Type> {
+        let of_group =
+            |api_version: &str| api_version.rsplit_once('/').map_or("", |(group, _)| group) == group;
+        let mut found = self.kinds.iter().filter(|((version, name), _)| *name == kind && of_group(version));
+        found.next_back().map(|(_, id)| &self.all[*id])
+    }
 
-const CONTAINER: &[Field] = &[
-    ("", Always(&["resources"])),
-    ("env", Keyed(&["name"], &[("valueFrom", Struct(VALUE_FROM))])),
-    ("ports", Keyed(&["containerPort", "protocol=TCP"], &[])),
-    ("resources", Struct(RESOURCES)),
-    ("volumeDevices", Keyed(&["devicePath"], &[])),
-    ("volumeMounts", Keyed(&["mountPath"], &[])),
-];
+    /// The type of `metadata`, which is the same for every kind.
+    pub(crate) fn object_meta(&'static self) -> Option<&'static Type> {
+        self.named("meta", "ObjectMeta")
+    }
 
-const VALUE_FROM: &[Field] = &[
-    ("configMapKeyRef", Atomic),
-    ("fieldRef", Atomic),
-    ("fileKeyRef", Atomic),
-    ("resourceFieldRef", Atomic),
-    ("secretKeyRef", Atomic),
-];
+    /// A type by its package in the table and its name.
+    pub(crate) fn named(&'static self, package: &str, name: &str) -> Option<&'static Type> {
+        self.by_name.get(&(package, name)).map(|id| &self.all[*id])
+    }
 
-const RESOURCES: &[Field] = &[("claims", Keyed(&["name"], &[]))];
+    pub(crate) fn package(&self, of: &Type) -> &Package {
+        &self.packages[of.package]
+    }
 
-const VOLUME: &[Field] = &[
-    ("cephfs", SECRET_REF),
-    ("cinder", SECRET_REF),
-    ("csi", Struct(&[("nodePublishSecretRef", Atomic)])),
-    ("ephemeral", Struct(&[("volumeClaimTemplate", Struct(CLAIM_TEMPLATE))])),
-    ("flexVolume", SECRET_REF),
-    ("iscsi", SECRET_REF),
-    ("rbd", SECRET_REF),
-    ("scaleIO", SECRET_REF),
-    ("storageos", SECRET_REF),
-];
+    /// How Go calls the type of a field: `v1.PodSpec`, `[]string`.
+    pub(crate) fn go_name(&self, shape: &Shape, field: Option<&Field>) -> String {
+        if let Some(name) = field.and_then(|field| field.go) {
+            return name.to_owned();
+        }
+        match shape {
+            Shape::String | Shape::Time | Shape::MicroTime | Shape::Any => "string".into(),
+            Shape::Bool => "bool".into(),
+            Shape::Int32 | Shape::IntOrString => "int32".into(),
+            Shape::Int64 => "int64".into(),
+            Shape::Double => "float64".into(),
+            Shape::Bytes => "[]uint8".into(),
+            Shape::Quantity => "resource.Quantity".into(),
+            Shape::Struct(id) => {
+                let of = &self.all[*id];
+                let version = self.package(of).api_version;
+                format!("{}.{}", version.rsplit('/').next().unwrap_or(version), of.name)
+            }
+            Shape::List(item) => format!("[]{}", self.go_name(item, None)),
+            Shape::Map(item) => format!("map[string]{}", self.go_name(item, None)),
+        }
+    }
 
-const SECRET_REF: Fact = Struct(&[("secretRef", Atomic)]);
+    /// Reads the table. Lines that cannot be read are left out; a test makes sure that there are none.
+    fn parse(text: &'static str) -> Self {
+        let mut types = Self::default();
+        let mut lines = Vec::new();
+        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let mut words = line.split(' ');
+            match words.next() {
+                Some("package") => {
+                    if let (Some(name), Some(api_version), Some(prefix)) =
+                        (words.next(), words.next(), words.next())
+                    {
+                        types.packages.push(Package { name, api_version, prefix });
+                    }
+                }
+                Some(word @ ("kind" | "type")) => types.declare(word == "kind", words),
+                _ => lines.push((types.all.len().saturating_sub(1), line)),
+            }
+        }
+        for (id, line) in lines {
+            if let Some(field) = types.field(id, line) {
+                types.all[id].own.push(field);
+            }
+        }
+        for id in 0..types.all.len() {
+            let fields = types.flat(id);
+            types.all[id].index = fields.iter().enumerate().map(|(at, field)| (field.name, at)).collect();
+            types.all[id].fields = fields;
+        }
+        types
+    }
 
-const CLAIM_TEMPLATE: &[Field] =
-    &[("", Always(&["metadata", "spec"])), ("metadata", Struct(OBJECT_META)), ("spec", Struct(CLAIM_SPEC))];
+    fn declare(&mut self, kind: bool, mut words: std::str::Split<'static, char>) {
+        let (Some(name), Some(package)) = (words.next(), self.packages.len().checked_sub(1)) else { return };
+        let id = self.all.len();
+        let atomic = words.next() == Some("atomic");
+        self.by_name.insert((self.packages[package].name, name), id);
+        if kind {
+            self.kinds.insert((self.packages[package].api_version, name), id);
+        }
+        self.all.push(Type {
+            name,
+            package,
+            kind,
+            atomic,
+            own: Vec::new(),
+            fields: Vec::new(),
+            index: BTreeMap::new(),
+        });
+    }
 
-const CLAIM_SPEC: &[Field] = &[("", Always(&["resources"])), ("dataSource", Atomic), ("selector", Atomic)];
+    fn field(&self, within: TypeId, line: &'static str) -> Option<Field> {
+        let mut words = line.split(' ');
+        let number = words.next()?.parse().ok()?;
+        let marked = words.next()?;
+        let name = marked.trim_end_matches(['*', '!', '?']);
+        let marks = &marked[name.len()..];
+        let shape = self.shape(within, words.next()?)?;
+        let mut field = Field {
+            name,
+            number,
+            shape,
+            pointer: marks.contains('?'),
+            required: marks.contains('*'),
+            written: marks.contains(['*', '!']),
+            list: ListKind::Plain,
+            patch: None,
+            go: None,
+        };
+        for word in words {
+            match word.split_once('=') {
+                None if word == "set" => field.list = ListKind::Set,
+                None if word == "atomic" => field.list = ListKind::Atomic,
+                Some(("key", keys)) => {
+                    let key = |key: &'static str| match key.split_once('=') {
+                        Some((name, default)) => (name, Some(default)),
+                        None => (key, None),
+                    };
+                    field.list = ListKind::Keyed(keys.split(',').map(key).collect());
+                }
+                Some(("patch", patch)) => {
+                    let (strategy, key) = match patch.split_once(':') {
+                        Some((strategy, key)) => (strategy, Some(key)),
+                        None => (patch, None),
+                    };
+                    field.patch = Some(Patch { strategy, key });
+                }
+                Some(("go", name)) => field.go = Some(name),
+                _ => return None,
+            }
+        }
+        Some(field)
+    }
 
-const VOLUME_SPEC: &[Field] = &[("nodeAffinity", Struct(&[("required", Atomic)]))];
+    fn shape(&self, within: TypeId, text: &'static str) -> Option<Shape> {
+        if let Some(item) = text.strip_prefix("[]") {
+            return Some(Shape::List(Box::new(self.shape(within, item)?)));
+        }
+        if let Some(item) = text.strip_prefix("map[").and_then(|rest| rest.strip_suffix(']')) {
+            return Some(Shape::Map(Box::new(self.shape(within, item)?)));
+        }
+        Some(match text {
+            "string" => Shape::String,
+            "bool" => Shape::Bool,
+            "int32" => Shape::Int32,
+            "int64" => Shape::Int64,
+            "double" => Shape::Double,
+            "bytes" => Shape::Bytes,
+            "time" => Shape::Time,
+            "microtime" => Shape::MicroTime,
+            "quantity" => Shape::Quantity,
+            "intstr" => Shape::IntOrString,
+            "any" => Shape::Any,
+            name => {
+                let own = self.packages[self.all[within].package].name;
+                Shape::Struct(*self.by_name.get(&name.split_once('.').unwrap_or((own, name)))?)
+            }
+        })
+    }
 
-const SERVICE_SPEC: &[Field] = &[("ports", Keyed(&["port", "protocol=TCP"], &[])), ("selector", Atomic)];
+    fn flat(&self, id: TypeId) -> Vec<Field> {
+        let mut fields = Vec::new();
+        for field in &self.all[id].own {
+            match field.shape {
+                Shape::Struct(below) if field.inline() => fields.extend(self.flat(below)),
+                _ => fields.push(field.clone()),
+            }
+        }
+        fields
+    }
+}
 
-const SERVICE_STATUS: &[Field] = &[("", Always(&["loadBalancer"])), ("conditions", CONDITIONS)];
+impl Type {
+    /// A field by its name in JSON.
+    pub(crate) fn field(&self, name: &str) -> Option<&Field> {
+        self.index.get(name).map(|at| &self.fields[*at])
+    }
+}
 
-const NODE_SPEC: &[Field] = &[("podCIDRs", Set)];
+impl Field {
+    /// Whether it stands for the fields of another type.
+    pub(crate) fn inline(&self) -> bool {
+        self.name == "-"
+    }
+}
 
-const NODE_STATUS: &[Field] = &[
-    ("", Always(&["daemonEndpoints", "nodeInfo"])),
-    ("addresses", Keyed(&["type"], &[])),
-    ("conditions", CONDITIONS),
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-const CONTROLLER_SPEC: &[Field] = &[("selector", Atomic), ("template", Struct(POD_TEMPLATE))];
+    #[test]
+    fn every_line_of_the_table_is_read() {
+        let types = Types::get();
+        let first = |wanted: &[&str]| {
+            let words = TEXT.lines().filter_map(|line| line.split(' ').next());
+            words.filter(|word| wanted.contains(word)).count()
+        };
+        let fields =
+            TEXT.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())).count();
+        assert_eq!(types.packages.len(), first(&["package"]));
+        assert_eq!(types.all.len(), first(&["kind", "type"]));
+        assert_eq!(types.all.iter().map(|of| of.own.len()).sum::<usize>(), fields);
+        assert_eq!(types.by_name.len(), types.all.len());
+    }
 
-/// The `apps` kinds together; what one of them lacks does no harm.
-const WORKLOAD_SPEC: &[Field] = &[
-    ("", Always(&["serviceName", "strategy", "template", "updateStrategy"])),
-    ("selector", Atomic),
-    ("template", Struct(POD_TEMPLATE)),
-];
+    #[test]
+    fn fields_of_a_type_in_place_are_fields_of_the_struct() {
+        let volume = Types::get().named("core", "Volume").unwrap();
+        assert!(volume.field("configMap").is_some() && volume.field("name").is_some());
+        assert!(volume.field("-").is_none());
+    }
 
-const JOB_SPEC: &[Field] =
-    &[("", Always(&["template"])), ("selector", Atomic), ("template", Struct(POD_TEMPLATE))];
-
-const JOB_STATUS: &[Field] = &[("uncountedTerminatedPods", Struct(&[("failed", Set), ("succeeded", Set)]))];
-
-const CRON_JOB_SPEC: &[Field] = &[("", Always(&["jobTemplate"])), ("jobTemplate", Struct(JOB_TEMPLATE))];
-
-const JOB_TEMPLATE: &[Field] =
-    &[("", Always(&["metadata", "spec"])), ("metadata", Struct(OBJECT_META)), ("spec", Struct(JOB_SPEC))];
-
-const SCALER_SPEC: &[Field] = &[("", Always(&["scaleTargetRef"]))];
-
-const INGRESS_SPEC: &[Field] = &[("defaultBackend", Struct(&[("resource", Atomic)]))];
-
-const INGRESS_STATUS: Field = ("status", Struct(&[("", Always(&["loadBalancer"]))]));
-
-const NETWORK_POLICY_SPEC: &[Field] = &[("", Always(&["podSelector"])), ("podSelector", Atomic)];
-
-const FLOW_SCHEMA_SPEC: &[Field] = &[("", Always(&["priorityLevelConfiguration"]))];
-
-const WEBHOOK: &[Field] = &[
-    ("", Always(&["clientConfig"])),
-    ("matchConditions", Keyed(&["name"], &[])),
-    ("namespaceSelector", Atomic),
-    ("objectSelector", Atomic),
-];
-
-const ADMISSION_POLICY_SPEC: &[Field] = &[
-    ("matchConditions", Keyed(&["name"], &[])),
-    ("matchConstraints", Atomic),
-    ("paramKind", Atomic),
-    ("variables", Keyed(&["name"], &[])),
-];
-
-const ADMISSION_BINDING_SPEC: &[Field] =
-    &[("matchResources", Atomic), ("paramRef", Atomic), ("validationActions", Set)];
-
-const DEVICES: Field = ("spec", Struct(&[("", Always(&["devices"]))]));
-
-const CLAIM_STATUS: &[Field] = &[
-    ("devices", Keyed(&["driver", "device", "pool", "shareID"], &[("conditions", CONDITIONS)])),
-    ("reservedFor", Keyed(&["uid"], &[])),
-];
+    #[test]
+    fn no_two_fields_of_a_struct_share_a_name_or_a_number() {
+        for of in &Types::get().all {
+            assert_eq!(of.index.len(), of.fields.len(), "{}", of.name);
+            let mut numbers: Vec<u64> = of.own.iter().map(|field| field.number).filter(|n| *n > 0).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            let numbered = of.own.iter().filter(|field| field.number > 0).count();
+            assert_eq!(numbers.len(), numbered, "{}", of.name);
+        }
+    }
+}

@@ -51,5 +51,5 @@ fn object(node: &Node, is_resource: bool) -> MergeType {
         Additional::None if node.preserve => MergeType::Deduced,
         Additional::None => MergeType::Undeclared,
     };
-    MergeType::Object { fields, rest: Arc::new(rest), always: &[] }
+    MergeType::Object { fields, rest: Arc::new(rest), always: Vec::new() }
 }

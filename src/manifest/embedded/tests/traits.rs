@@ -42,6 +42,11 @@ fn each_package_has_the_expected_number_of_objects_and_identities() {
         ("ingress/1.23/kourier", 13, 13),
         ("ingress/1.22/istio", 13, 13),
         ("ingress/1.23/istio", 13, 13),
+        ("ingress/1.22/contour", 4, 4),
+        ("ingress/1.23/contour", 4, 4),
+        ("ingress/1.22/gateway-api", 4, 4),
+        ("ingress/1.23/gateway-api", 4, 4),
+        ("security-guard/0.6", 6, 6),
         ("eventing-source/1.22/github", 15, 15),
         ("eventing-source/1.23/github", 16, 16),
     ];
@@ -85,6 +90,15 @@ fn the_github_source_ships_config_maps_of_eventing_with_other_content() {
         "a key of the core only"
     );
     assert_ne!(ours["loglevel.webhook"], theirs["loglevel.webhook"], "a key of both");
+}
+
+#[test]
+fn the_guard_ships_a_config_map_of_serving_and_objects_without_a_namespace() {
+    let (core, guard) = (objects("knative-serving/1.23.0"), objects("security-guard/0.6"));
+    let name = "config-deployment";
+    let (ours, theirs) = (named(&core, "ConfigMap", name), named(&guard, "ConfigMap", name));
+    assert_ne!(ours.value()["data"]["queue-sidecar-image"], theirs.value()["data"]["queue-sidecar-image"]);
+    assert_eq!(named(&guard, "ServiceAccount", "guard-service-account").namespace(), "");
 }
 
 #[test]

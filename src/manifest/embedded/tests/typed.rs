@@ -86,6 +86,7 @@ fn every_built_in_object_has_only_fields_of_its_type() {
         "Gateway.networking.istio.io",
         "Image.caching.internal.knative.dev",
         "PeerAuthentication.security.istio.io",
+        "TLSCertificateDelegation.projectcontour.io",
     ];
     assert_eq!(others, expected.map(str::to_owned).into());
 }
