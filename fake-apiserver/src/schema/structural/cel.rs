@@ -1,6 +1,6 @@
 //! Rules in CEL (`x-kubernetes-validations`, KEP-2876).
 //!
-//! Rules are not type-checked and cost nothing here. One that uses a function our engine does not have is let pass:
+//! Rules are not type-checked, and evaluation has no limits. One that uses a function our engine does not have is let pass:
 //! a real server would have evaluated it, and its authors tested it there.
 
 mod value;
@@ -8,6 +8,7 @@ mod value;
 use std::sync::Arc;
 
 use kube_cel::KubeCelExt;
+use kube_cel::cel::common::ast::IdedExpr;
 use kube_cel::cel::{Context, ExecutionError, Program, Value as CelValue, objects::OptionalValue};
 use serde_json::{Map, Value};
 
@@ -34,6 +35,11 @@ impl Rule {
     pub(super) fn parse_all(schema: &Map<String, Value>) -> Vec<Self> {
         let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array).into_iter().flatten();
         rules.filter_map(|rule| compile(rule).ok()).collect()
+    }
+
+    /// The expression of the rule itself.
+    pub(super) fn expression(&self) -> &IdedExpr {
+        self.program.expression()
     }
 
     /// What a failure says if there is no message expression, or it fails.
