@@ -30,6 +30,17 @@ pub(crate) fn fill(id: &str, object: &mut Value) {
         "validatingwebhookconfigurations.admissionregistration.k8s.io" => webhooks(object, false),
         "mutatingwebhookconfigurations.admissionregistration.k8s.io" => webhooks(object, true),
         "customresourcedefinitions.apiextensions.k8s.io" => definition(object),
+        "validatingadmissionpolicies.admissionregistration.k8s.io" => {
+            set(object, "spec.failurePolicy", json!("Fail"));
+            if let Some(constraints) = object.pointer_mut("/spec/matchConstraints") {
+                match_resources(constraints);
+            }
+        }
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io" => {
+            if let Some(within) = object.pointer_mut("/spec/matchResources") {
+                match_resources(within);
+            }
+        }
         // A typed round trip turns an empty list of rules into null.
         "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io"
             if object["rules"].as_array().is_none_or(Vec::is_empty) =>
@@ -341,6 +352,20 @@ fn webhooks(object: &mut Value, mutating: bool) {
             set(webhook, "clientConfig.service.port", json!(443));
         }
         if let Some(rules) = webhook.get_mut("rules") {
+            items(rules).for_each(|rule| set(rule, "scope", json!("*")));
+        }
+    }
+}
+
+fn match_resources(resources: &mut Value) {
+    if !resources.is_object() {
+        return;
+    }
+    set(resources, "matchPolicy", json!("Equivalent"));
+    set(resources, "namespaceSelector", json!({}));
+    set(resources, "objectSelector", json!({}));
+    for field in ["resourceRules", "excludeResourceRules"] {
+        if let Some(rules) = resources.get_mut(field) {
             items(rules).for_each(|rule| set(rule, "scope", json!("*")));
         }
     }

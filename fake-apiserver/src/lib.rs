@@ -26,6 +26,7 @@ mod admission;
 pub mod apply;
 pub mod auth;
 mod builder;
+mod cel;
 pub mod clock;
 mod controllers;
 mod convert;

@@ -120,3 +120,30 @@ async fn a_namespace_whose_contents_a_webhook_keeps_goes_once_the_webhook_is_gon
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert!(cluster.get("", "Namespace", "", "a").is_none());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_whose_objects_a_webhook_keeps_goes_once_the_webhook_is_gone() {
+    let cluster = cluster();
+    let schema = json!({"openAPIV3Schema": {"type": "object"}});
+    cluster
+        .create(json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "things.x.example.com"},
+            "spec": {
+                "group": "x.example.com", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+            },
+        }))
+        .unwrap();
+    let thing = json!({"apiVersion": "x.example.com/v1", "kind": "Thing", "metadata": {"name": "kept", "namespace": "default"}});
+    cluster.create(thing).unwrap();
+    let deletes = json!([{"apiGroups": ["x.example.com"], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["*"]}]);
+    cluster.create(webhook("ValidatingWebhookConfiguration", "Fail", json!({"rules": deletes}))).unwrap();
+    cluster.remove("apiextensions.k8s.io", "CustomResourceDefinition", "", "things.x.example.com").unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(cluster.get("x.example.com", "Thing", "default", "kept").is_some());
+    cluster.remove("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "", "check").unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let gone = cluster.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "things.x.example.com");
+    assert!(gone.is_none());
+}

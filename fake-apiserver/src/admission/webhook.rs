@@ -3,11 +3,10 @@
 //! A webhook behind a Service is reachable when the Service exists and a Deployment that its selector finds is
 //! available. A reachable webhook admits everything: nothing is called.
 
-use kube_cel::KubeCelExt;
-use kube_cel::cel::{Context, Program, Value as CelValue, to_value};
 use serde_json::Value;
 
-use crate::selector::LabelSelector;
+use super::Change;
+use super::matching::{self, Conditions};
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 
@@ -29,16 +28,8 @@ impl Phase {
     }
 }
 
-/// Refuses a write when a webhook that must be asked cannot be reached. `object` is the object as it shall be, or
-/// as it is when it is deleted; `old` is what it replaces.
-pub(crate) fn check(
-    state: &State,
-    call: &Call,
-    phase: Phase,
-    operation: &str,
-    object: &Value,
-    old: Option<&Value>,
-) -> Answer<()> {
+/// Refuses a write when a webhook that must be asked cannot be reached.
+pub(super) fn check(state: &State, call: &Call, phase: Phase, change: Change<'_>) -> Answer<()> {
     let resource = call.resource();
     // Webhook configurations are exempt, lest one could not be removed again.
     if resource.is(Phase::Mutating.resource()) || resource.is(Phase::Validating.resource()) {
@@ -46,16 +37,15 @@ pub(crate) fn check(
     }
     for configuration in state.storage.objects(phase.resource()).values() {
         for webhook in configuration.value["webhooks"].as_array().into_iter().flatten() {
-            let asked = rules_match(call, operation, &webhook["rules"])
-                && namespace_matches(state, call, object, &webhook["namespaceSelector"])
-                && object_matches(object, old, &webhook["objectSelector"])
-                && conditions_match(&webhook["matchConditions"], object, old);
+            let asked = matching::rules_match(call, change, &webhook["rules"])
+                && matching::namespace_matches(state, call, change, &webhook["namespaceSelector"])
+                && matching::object_matches(change, &webhook["objectSelector"])
+                && conditions_hold(state, call, change, &webhook["matchConditions"]);
             if !asked || webhook["failurePolicy"] == "Ignore" {
                 continue;
             }
-            if let Some(why) =
-                unreachable(state, &webhook["clientConfig"], webhook["timeoutSeconds"].as_u64().unwrap_or(10))
-            {
+            let timeout = webhook["timeoutSeconds"].as_u64().unwrap_or(10);
+            if let Some(why) = unreachable(state, &webhook["clientConfig"], timeout) {
                 let name = webhook["name"].as_str().unwrap_or_default();
                 let message = format!("failed calling webhook \"{name}\": failed to call webhook: {why}");
                 return Err(Status::internal(&message));
@@ -65,68 +55,10 @@ pub(crate) fn check(
     Ok(())
 }
 
-fn rules_match(call: &Call, operation: &str, rules: &Value) -> bool {
-    let resource = call.resource();
-    rules.as_array().into_iter().flatten().any(|rule| {
-        let has = |field: &str, wanted: &str| {
-            rule[field].as_array().into_iter().flatten().any(|value| value == "*" || value == wanted)
-        };
-        let scope = match rule["scope"].as_str() {
-            Some("Cluster") => !resource.namespaced,
-            Some("Namespaced") => resource.namespaced,
-            _ => true,
-        };
-        // With matchPolicy Equivalent any version of the kind will do.
-        let version = resource.versions.iter().any(|version| has("apiVersions", &version.name));
-        let patterns = rule["resources"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        scope
-            && version
-            && has("operations", operation)
-            && has("apiGroups", &resource.group)
-            && patterns
-                .into_iter()
-                .any(|pattern| resource_matches(pattern, &resource.plural, &call.subresource))
-    })
-}
-
-/// Whether `pods`, `pods/status`, `pods/*`, `*/status`, `*` or `*/*` means a resource.
-fn resource_matches(pattern: &str, plural: &str, subresource: &str) -> bool {
-    let (name, part) = pattern.split_once('/').unwrap_or((pattern, ""));
-    (name == "*" || name == plural) && (part == subresource || part == "*")
-}
-
-fn namespace_matches(state: &State, call: &Call, object: &Value, selector: &Value) -> bool {
-    let selector = LabelSelector::from_object(selector);
-    if selector.is_empty() {
-        return true;
-    }
-    if call.resource().is("namespaces") {
-        return selector.matches(&object["metadata"]["labels"]);
-    }
-    if !call.resource().namespaced {
-        return true;
-    }
-    let namespace = state.storage.get("namespaces", &call.namespace);
-    namespace.is_some_and(|namespace| selector.matches(&namespace.metadata()["labels"]))
-}
-
-fn object_matches(object: &Value, old: Option<&Value>, selector: &Value) -> bool {
-    let selector = LabelSelector::from_object(selector);
-    let labels = |object: &Value| selector.matches(&object["metadata"]["labels"]);
-    labels(object) || old.is_some_and(labels)
-}
-
-/// Whether all match conditions hold; one that cannot be evaluated counts as holding.
-fn conditions_match(conditions: &Value, object: &Value, old: Option<&Value>) -> bool {
-    conditions.as_array().into_iter().flatten().all(|condition| {
-        let expression = condition["expression"].as_str().unwrap_or_default();
-        let Ok(program) = Program::compile(expression) else { return true };
-        let mut context = Context::default().with_all();
-        for (name, value) in [("object", object), ("oldObject", old.unwrap_or(&Value::Null))] {
-            context.add_variable_from_value(name, to_value(value).unwrap_or(CelValue::Null));
-        }
-        program.execute(&context) != Ok(CelValue::Bool(false))
-    })
+/// Whether match conditions hold; one that cannot be evaluated counts as holding.
+fn conditions_hold(state: &State, call: &Call, change: Change<'_>, conditions: &Value) -> bool {
+    let some = conditions.as_array().is_some_and(|list| !list.is_empty());
+    !some || matching::conditions(conditions, &matching::context(state, call, change)) != Conditions::Fail
 }
 
 /// Why a webhook cannot be called, if it cannot.
@@ -160,24 +92,4 @@ fn has_backend(state: &State, namespace: &str, selector: &Value) -> bool {
         let ready = deployment.value["status"]["availableReplicas"].as_i64().unwrap_or(0) > 0;
         ready && wanted.iter().all(|(key, value)| labels[key] == *value)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn resource_patterns_name_resources_and_parts_of_them() {
-        for (pattern, subresource, expected) in [
-            ("pods", "", true),
-            ("pods", "status", false),
-            ("pods/*", "status", true),
-            ("*/status", "status", true),
-            ("*", "", true),
-            ("*/*", "", true),
-            ("services", "", false),
-        ] {
-            assert_eq!(resource_matches(pattern, "pods", subresource), expected, "{pattern} {subresource}");
-        }
-    }
 }

@@ -3,15 +3,18 @@
 //!
 //! A real server needs a moment for each; here it is done with the write that causes it.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::{Controller, RETRY, Wish, Write};
 use crate::apply::{Writer, track_update};
 use crate::clock::rfc3339;
 use crate::options::DeleteOptions;
 use crate::registry::{Served, resource_of};
 use crate::state::{Call, State};
-use crate::storage::ResourceId;
+use crate::storage::{Event, ResourceId};
 use crate::strategy::CRD_CLEANUP;
 use crate::verb::delete::delete;
 
@@ -98,7 +101,7 @@ fn drain(state: &mut State, name: &str, now: Timestamp) {
         for key in keys {
             let (namespace, name) = key.split_once('/').unwrap_or(("", &key));
             let mut call = Call::internal(served.clone(), namespace, name, now, "kube-apiserver");
-            // A webhook may refuse; the next change tries again.
+            // A webhook may refuse; the controller tries again.
             let _ = delete(state, &mut call, &DeleteOptions::default());
         }
     }
@@ -120,6 +123,54 @@ fn drain(state: &mut State, name: &str, now: Timestamp) {
         } else {
             state.storage.put(&id, &name.into(), definition);
         }
+    }
+}
+
+/// Tries again to delete the objects of definitions that are going: a webhook may have refused, and no longer do.
+#[derive(Debug, Default)]
+pub(crate) struct Drain {
+    /// Definitions with objects that nobody has managed to delete, and when to try again.
+    going: BTreeMap<String, Timestamp>,
+}
+
+impl Controller for Drain {
+    fn manager(&self) -> &'static str {
+        "kube-apiserver"
+    }
+
+    fn observe(&mut self, _: &State, event: &Event, now: Timestamp) {
+        if &*event.resource != DEFINITIONS {
+            return;
+        }
+        if event.deleted || event.current.metadata()["deletionTimestamp"].is_null() {
+            self.going.remove(&*event.key);
+        } else {
+            self.going.entry(event.key.to_string()).or_insert(now + RETRY);
+        }
+    }
+
+    fn decide(&mut self, state: &State, now: Timestamp) -> Wish {
+        let mut wish = Wish::default();
+        self.going.retain(|name, time| {
+            let objects = state.storage.objects(name);
+            let mut kept =
+                objects.iter().filter(|(_, stored)| stored.metadata()["deletionTimestamp"].is_null());
+            if *time > now {
+                return kept.next().is_some();
+            }
+            *time = now + RETRY;
+            let before = wish.writes.len();
+            wish.writes.extend(kept.map(|(key, stored)| Write::Delete {
+                item: (name.as_str().into(), key.clone()),
+                uid: stored.uid().to_owned(),
+                propagation: None,
+            }));
+            wish.writes.len() > before
+        });
+        if let Some(next) = self.going.values().min() {
+            wish.wake_at(*next);
+        }
+        wish
     }
 }
 

@@ -19,7 +19,7 @@ mod tests;
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::options::{DeleteOptions, Propagation};
@@ -39,6 +39,8 @@ pub struct Controllers {
     pub garbage_collector: bool,
     /// Empties and removes namespaces that are deleted.
     pub namespaces: bool,
+    /// Tries again to delete the objects of a CustomResourceDefinition that is being deleted, if that was refused.
+    pub definitions: bool,
     /// Progress of Deployments, StatefulSets, DaemonSets and ReplicaSets.
     pub workloads: bool,
     /// Progress of Jobs, and their removal when their time to live is over.
@@ -57,6 +59,7 @@ impl Controllers {
         Self {
             garbage_collector: true,
             namespaces: true,
+            definitions: true,
             workloads: true,
             jobs: true,
             aggregation: true,
@@ -70,6 +73,7 @@ impl Controllers {
         Self {
             garbage_collector: false,
             namespaces: false,
+            definitions: false,
             workloads: false,
             jobs: false,
             aggregation: false,
@@ -78,6 +82,9 @@ impl Controllers {
         }
     }
 }
+
+/// How long after a deletion that admission may have refused the next attempt comes.
+const RETRY: SignedDuration = SignedDuration::from_secs(5);
 
 /// One object.
 pub(crate) type Item = (ResourceId, ObjectKey);
@@ -149,6 +156,9 @@ impl ControllerSet {
         }
         if enabled.namespaces {
             controllers.push(Box::<namespace::Drain>::default());
+        }
+        if enabled.definitions {
+            controllers.push(Box::<crd::Drain>::default());
         }
         Self { controllers }
     }

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Controller, Item, Wish, Write, set_condition, split_key};
+use super::{Controller, Item, RETRY, Wish, Write, set_condition, split_key};
 use crate::clock::rfc3339;
 use crate::options::Propagation;
 use crate::state::State;
@@ -16,9 +16,6 @@ const NAMESPACES: &str = "namespaces";
 
 /// The finalizer in `spec.finalizers` that this controller removes.
 const OURS: &str = "kubernetes";
-
-/// How long after a refused deletion the next attempt comes.
-const RETRY: SignedDuration = SignedDuration::from_secs(5);
 
 /// The namespaces that are going, and those to look at.
 #[derive(Debug, Default)]

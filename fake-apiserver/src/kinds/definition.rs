@@ -339,3 +339,65 @@ fn approval_errors(definition: &Value) -> Vec<FieldError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition(versions: Value) -> Value {
+        json!({
+            "metadata": { "name": "things.x.example.com" },
+            "spec": {
+                "group": "x.example.com", "scope": "Namespaced", "versions": versions,
+                "names": { "plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList" },
+            },
+            "status": { "storedVersions": ["v1"] },
+        })
+    }
+
+    fn version(name: &str, property: Value) -> Value {
+        let schema = json!({ "type": "object", "properties": { "p": property } });
+        json!({ "name": name, "storage": name == "v1", "schema": { "openAPIV3Schema": schema } })
+    }
+
+    fn paths(errors: &[FieldError]) -> Vec<&str> {
+        errors.iter().map(|error| error.path.as_str()).collect()
+    }
+
+    #[test]
+    fn what_versions_share_is_found_wrong_once_and_outside_of_them() {
+        let (good, bad) = (json!({ "type": "string" }), json!({ "type": "none" }));
+        for (versions, expected) in [
+            (json!([version("v1", good.clone())]), vec![]),
+            (json!([version("v1", bad.clone())]), vec!["spec.validation.openAPIV3Schema.properties[p].type"]),
+            (
+                json!([version("v1", bad.clone()), version("v2", bad.clone())]),
+                vec!["spec.validation.openAPIV3Schema.properties[p].type"],
+            ),
+            (
+                json!([version("v1", good), version("v2", bad)]),
+                vec!["spec.versions[1].schema.openAPIV3Schema.properties[p].type"],
+            ),
+        ] {
+            assert_eq!(paths(&create_errors(&definition(versions))), expected);
+        }
+    }
+
+    #[test]
+    fn a_version_that_may_be_stored_stays() {
+        let old = definition(json!([version("v1", json!({ "type": "string" }))]));
+        let mut new = definition(json!([version("v2", json!({ "type": "string" }))]));
+        new["spec"]["versions"][0]["storage"] = json!(true);
+        assert_eq!(paths(&update_errors(&old, &new)), ["status.storedVersions", "status.storedVersions[0]"]);
+    }
+
+    #[test]
+    fn only_an_established_definition_keeps_its_scope() {
+        let mut old = definition(json!([version("v1", json!({ "type": "string" }))]));
+        let mut new = old.clone();
+        new["spec"]["scope"] = json!("Cluster");
+        assert_eq!(paths(&update_errors(&old, &new)), [""; 0]);
+        old["status"]["conditions"] = json!([{ "type": "Established", "status": "True" }]);
+        assert_eq!(paths(&update_errors(&old, &new)), ["spec.scope"]);
+    }
+}

@@ -2,6 +2,7 @@
 //! no schemas of built-in kinds.
 
 mod definition;
+mod policy;
 mod service;
 
 use serde_json::{Value, json};
@@ -77,6 +78,8 @@ fn object_errors(call: &Call, object: &Value) -> Vec<FieldError> {
         }
         "configmaps" => config_map_errors(object),
         "services" => service::errors(object),
+        "validatingadmissionpolicies.admissionregistration.k8s.io" => policy::policy_errors(object),
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io" => policy::binding_errors(object),
         "poddisruptionbudgets.policy" => {
             let spec = &object["spec"];
             let both = !spec["minAvailable"].is_null() && !spec["maxUnavailable"].is_null();

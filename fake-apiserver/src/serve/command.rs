@@ -37,7 +37,7 @@ pub struct Command {
     /// Accept a token for a user; may be repeated.
     #[arg(long, value_name = "TOKEN=USER[,GROUP...]", value_parser = Grant::parse)]
     pub token: Vec<Grant>,
-    /// Which controllers run: garbage-collector, namespaces, workloads, jobs, aggregation, service-accounts,
+    /// Which controllers run: garbage-collector, namespaces, definitions, workloads, jobs, aggregation, service-accounts,
     /// api-services.
     #[arg(long, value_name = "all|none|NAME,...", value_delimiter = ',')]
     pub controllers: Vec<String>,
@@ -181,6 +181,7 @@ fn controllers(names: &[String]) -> Result<Controllers, ServeError> {
             "none" => chosen = Controllers::none(),
             "garbage-collector" => chosen.garbage_collector = true,
             "namespaces" => chosen.namespaces = true,
+            "definitions" => chosen.definitions = true,
             "workloads" => chosen.workloads = true,
             "jobs" => chosen.jobs = true,
             "aggregation" => chosen.aggregation = true,

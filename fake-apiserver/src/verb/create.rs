@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::body::{metadata_of, settle_object};
 use super::{apply_schema, check_type, schema_errors};
-use crate::admission::{self, webhook::Phase};
+use crate::admission::{self, Change};
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::Stored;
@@ -39,7 +39,7 @@ pub(crate) fn create(
     strategy::prepare_create(state, call, &mut object);
     settle_object(call, &mut object);
     auth::escalation::check(state, call, &object, None)?;
-    admission::webhook::check(state, call, Phase::Mutating, "CREATE", &object, None)?;
+    admission::mutate(state, call, Change::create(&object))?;
     let rule = validation::name_rule(&call.resource().id);
     let mut errors = validation::metadata_errors(&object["metadata"], rule);
     if !call.resource().traits.custom {
@@ -53,8 +53,8 @@ pub(crate) fn create(
     if !tracked {
         apply::track_update(None, &mut object, &call.version().merge, &call.writer());
     }
+    admission::validate(state, call, Change::create(&object))?;
     convert::to_stored(state, call, &mut object)?;
-    admission::webhook::check(state, call, Phase::Validating, "CREATE", &object, None)?;
     let (id, key) = (call.resource().id.clone(), call.key());
     if let Some(taken) = state.storage.get(&id, &key) {
         let deleting = !taken.metadata()["deletionTimestamp"].is_null();

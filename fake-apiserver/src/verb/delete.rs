@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::get::find;
 use super::list::{Found, list};
-use crate::admission::{self, webhook::Phase};
+use crate::admission::{self, Change};
 use crate::clock::rfc3339;
 use crate::options::{DeleteOptions, ListOptions, Propagation};
 use crate::state::{Call, State};
@@ -28,9 +28,8 @@ pub(crate) fn delete(state: &mut State, call: &mut Call, options: &DeleteOptions
     let live = find(state, call)?.clone();
     check_preconditions(call, &live, options)?;
     admission::lifecycle::check_delete(call)?;
-    for phase in [Phase::Mutating, Phase::Validating] {
-        admission::webhook::check(state, call, phase, "DELETE", &live.value, None)?;
-    }
+    admission::mutate(state, call, Change::delete(&live.value))?;
+    admission::validate(state, call, Change::delete(&live.value))?;
     warn_about_orphans(call, options);
     let mut object = (*live.value).clone();
     let finalizers = finalizers_for(call, &object, options);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::body::{metadata_of, settle_object};
 use super::get::find;
 use super::{apply_schema, check_type, schema_errors};
-use crate::admission::{self, webhook::Phase};
+use crate::admission::{self, Change};
 use crate::schema::FieldError;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
@@ -67,7 +67,7 @@ pub(crate) fn update(
     settle_object(call, &mut new);
     strategy::bump_generation(call, &old, &mut new);
     auth::escalation::check(state, call, &new, Some(&old))?;
-    admission::webhook::check(state, call, Phase::Mutating, "UPDATE", &new, Some(&old))?;
+    admission::mutate(state, call, Change::update(&old, &new))?;
     errors.extend(validation::common_metadata_errors(&new["metadata"]));
     if !call.resource().traits.custom {
         errors.extend(validation::finalizer_errors(&new["metadata"]));
@@ -80,7 +80,7 @@ pub(crate) fn update(
     if origin != Origin::Apply {
         apply::track_update(Some(&old), &mut new, &call.version().merge, &call.writer());
     }
-    admission::webhook::check(state, call, Phase::Validating, "UPDATE", &new, Some(&old))?;
+    admission::validate(state, call, Change::update(&old, &new))?;
     convert::to_stored(state, call, &mut new)?;
     if same(&live.value, &new) {
         return Ok(live.clone());

@@ -1,8 +1,7 @@
 //! Whether a schema is structural
 //! (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/validation.go` and `pkg/apis/apiextensions/validation`).
 //!
-//! Not all rules: costs of CEL rules are not estimated, and properties inside `anyOf` and the like need not occur
-//! outside.
+//! Not all rules: properties inside `anyOf` and the like need not occur outside.
 
 use serde_json::{Map, Value};
 

@@ -5,6 +5,7 @@
 
 mod cel;
 mod check;
+mod cost;
 mod default;
 mod embedded;
 mod format;
@@ -41,6 +42,7 @@ impl StructuralSchema {
         let root = Node::parse(schema);
         if problems.is_empty() {
             problems = check::wrong_defaults(&root, base);
+            problems.extend(cost::too_dear(&root, base));
         }
         if problems.is_empty() { Ok(Self { root: Arc::new(root) }) } else { Err(problems) }
     }

@@ -5,36 +5,11 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use kube_cel::cel::Value as CelValue;
-use kube_cel::cel::objects::{Key, Map as CelMap};
-use serde_json::{Number, Value};
+use serde_json::Value;
 
+use crate::cel::{self, RESERVED, list, map};
 use crate::schema::structural::format;
 use crate::schema::structural::node::{Additional, Node};
-
-/// Reserved words of CEL that may be field names.
-const RESERVED: &[&str] = &[
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// Converts a value of a known type. Of a root's metadata only the names can be seen, as on a real server.
 pub(super) fn convert(node: &Node, value: &Value, is_root: bool) -> CelValue {
@@ -75,20 +50,9 @@ fn names(metadata: &Value) -> CelValue {
 
 fn untyped(value: &Value) -> CelValue {
     match value {
-        Value::Null => CelValue::Null,
-        Value::Bool(flag) => CelValue::Bool(*flag),
-        Value::Number(number) => integer_or_float(number),
-        Value::String(text) => CelValue::String(Arc::new(text.clone())),
         Value::Array(items) => list(items.iter().map(untyped)),
         Value::Object(fields) => map(fields.iter().map(|(name, value)| (escape(name), untyped(value)))),
-    }
-}
-
-fn integer_or_float(number: &Number) -> CelValue {
-    match (number.as_i64(), number.as_f64()) {
-        (Some(integer), _) => CelValue::Int(integer),
-        (None, Some(float)) if float.fract() == 0.0 && float.abs() < 9.2e18 => CelValue::Int(float as i64),
-        (None, float) => CelValue::Float(float.unwrap_or(f64::NAN)),
+        scalar => cel::scalar(scalar),
     }
 }
 
@@ -105,15 +69,6 @@ fn string(node: &Node, text: &str) -> CelValue {
         _ => None,
     };
     typed.unwrap_or_else(|| CelValue::String(Arc::new(text.to_owned())))
-}
-
-fn list(items: impl Iterator<Item = CelValue>) -> CelValue {
-    CelValue::List(Arc::new(items.collect()))
-}
-
-fn map(fields: impl Iterator<Item = (String, CelValue)>) -> CelValue {
-    let fields = fields.map(|(name, value)| (Key::String(Arc::new(name)), value));
-    CelValue::Map(CelMap { map: Arc::new(fields.collect()) })
 }
 
 fn escape(name: &str) -> String {
