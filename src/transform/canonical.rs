@@ -35,10 +35,12 @@ const BINARY: [(&str, i128); 6] = [
     ("Ki", (1 << 10) * ONE),
 ];
 
-/// Rewrites the containers of a workload.
+/// Fields of pods that are not stored when they are false.
+const FALSE_BY_ABSENCE: [&str; 3] = ["hostIPC", "hostNetwork", "hostPID"];
+
+/// Rewrites the pod template of a workload.
 pub(super) fn write(_: &Context<'_>, object: &mut Object) -> Result<(), TransformError> {
-    pods::containers(object).for_each(rewrite);
-    pods::init_containers(object).for_each(rewrite);
+    write_pod(object);
     if object.is("apps", "StatefulSet") {
         if let Some(spec) = tree::make_map(object.value_mut(), &["spec"]) {
             spec.entry("serviceName").or_insert_with(|| "".into());
@@ -46,6 +48,14 @@ pub(super) fn write(_: &Context<'_>, object: &mut Object) -> Result<(), Transfor
         set_status(object, json!({"availableReplicas": 0, "replicas": 0}));
     }
     Ok(())
+}
+
+fn write_pod(object: &mut Object) {
+    if let Some(pod) = pods::pod_spec(object) {
+        pod.retain(|field, value| *value != json!(false) || !FALSE_BY_ABSENCE.contains(&field.as_str()));
+    }
+    pods::containers(object).for_each(rewrite);
+    pods::init_containers(object).for_each(rewrite);
 }
 
 /// Sets the counts that typed clients write into a new object. The API server ignores them in an apply.
@@ -60,14 +70,22 @@ fn rewrite(container: &mut Map<String, Value>) {
         if variable.get("value").and_then(Value::as_str) == Some("") {
             variable.remove("value");
         }
+        let reference = variable.get_mut("valueFrom").and_then(|from| tree::map(from, &["resourceFieldRef"]));
+        if let Some(reference) = reference {
+            rewrite_quantity(reference.entry("divisor").or_insert_with(|| "0".into()));
+        }
     }
     let Some(resources) = container.get_mut("resources") else { return };
     for field in ["limits", "requests"] {
         for (_, quantity) in tree::map(resources, &[field]).into_iter().flatten() {
-            if let Some(text) = canonical(quantity) {
-                *quantity = text.into();
-            }
+            rewrite_quantity(quantity);
         }
+    }
+}
+
+fn rewrite_quantity(quantity: &mut Value) {
+    if let Some(text) = canonical(quantity) {
+        *quantity = text.into();
     }
 }
 
@@ -122,6 +140,33 @@ mod tests {
     #[track_caller]
     fn check(quantity: Value, expected: Option<&str>) {
         assert_eq!(canonical(&quantity).as_deref(), expected, "{quantity}");
+    }
+
+    #[test]
+    fn pods_are_written_the_way_the_api_server_stores_them() {
+        let given = json!({
+            "hostNetwork": false, "hostPID": true, "enableServiceLinks": false,
+            "containers": [{"name": "a", "env": [
+                {"name": "EMPTY", "value": ""},
+                {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
+                {"name": "MEMORY", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory", "divisor": "1024Ki"}}},
+                {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+            ], "resources": {"limits": {"cpu": "1000m"}}}],
+        });
+        let stored = json!({
+            "hostPID": true, "enableServiceLinks": false,
+            "containers": [{"name": "a", "env": [
+                {"name": "EMPTY"},
+                {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "0"}}},
+                {"name": "MEMORY", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory", "divisor": "1Mi"}}},
+                {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+            ], "resources": {"limits": {"cpu": "1"}}}],
+        });
+        let mut object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"}});
+        object["spec"]["template"]["spec"] = given;
+        let mut object = Object::try_from(object).unwrap();
+        write_pod(&mut object);
+        assert_eq!(object.value()["spec"]["template"]["spec"], stored);
     }
 
     #[test]
