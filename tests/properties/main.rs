@@ -17,7 +17,7 @@ use proptest::sample::Index;
 use serde_json::{Value, json};
 
 fn planned(component: &Component, parts: Vec<Part>) -> Result<Plan, PlanError> {
-    let release = Release { target_version: "1.23.0".into(), sources: Vec::new(), parts };
+    let release = Release { target_version: "1.23.0".into(), sources: Vec::new(), parts, stale: Vec::new() };
     let owner = Some(Owner::component(component));
     plan(component, &release, &Facts { namespace: "ns".into(), owner, ..Facts::default() })
 }
