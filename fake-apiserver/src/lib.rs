@@ -12,7 +12,7 @@
 //!
 //! # Code map
 //! A request goes through `service` (one screen): `auth` -> `request` -> `registry` -> `verb` -> `storage` ->
-//! `response`. On a write, `verb` asks `defaults`, `strategy`, `kinds`, `schema`, `apply`, `patch` and `admission`,
+//! `convert` -> `represent` (rows come from `table`) -> `response`. On a write, `verb` asks `defaults`, `strategy`, `kinds`, `schema`, `apply`, `patch` and `admission`,
 //! which are pure. `storage` is the only writer of revisions; watches and `controllers` read its log.
 //!
 //! # Promises
