@@ -12,8 +12,8 @@
 //!
 //! # Code map
 //! A request goes through `service` (one screen): `auth` -> `request` -> `registry` -> `verb` -> `storage` ->
-//! `response`. On a write, `verb` asks `defaults`, `strategy`, `kinds`, `schema`, `apply`, `patch` and `admission`,
-//! which are pure. `storage` is the only writer of revisions; watches and `controllers` read its log.
+//! `convert` -> `represent` (rows come from `table`) -> `response`. On a write, `verb` asks `defaults`, `strategy`,
+//! `kinds`, `schema`, `apply`, `patch` and `admission`, which are pure. `storage` is the only writer of revisions; watches and `controllers` read its log.
 //!
 //! # Promises
 //! * The same seed and the same requests give the same bytes.
