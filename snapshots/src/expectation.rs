@@ -43,7 +43,7 @@ impl Expectation {
     /// Reads a line.
     ///
     /// # Errors
-    /// [`Malformed`].
+    /// What is wrong with it.
     pub fn parse(line: &str) -> Result<Self, Malformed> {
         let malformed = || Malformed(line.into());
         let (subject, rest) = line.trim().split_once(' ').ok_or_else(malformed)?;
