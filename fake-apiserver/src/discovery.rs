@@ -225,7 +225,10 @@ fn subresource_entry(resource: &Resource, subresource: &str) -> Value {
 fn storage_version_hash(resource: &Resource) -> String {
     use base64::Engine;
     use sha2::Digest;
-    let text = format!("{}/{}/{}", resource.group, resource.stored_version().name, resource.kind);
+    // Definitions are still stored as they were before they became stable.
+    let definitions = resource.is("customresourcedefinitions.apiextensions.k8s.io");
+    let version = if definitions { "v1beta1" } else { resource.stored_version().name.as_str() };
+    let text = format!("{}/{version}/{}", resource.group, resource.kind);
     let hash = sha2::Sha256::digest(text);
     base64::engine::general_purpose::STANDARD.encode(&hash[..8])
 }

@@ -147,7 +147,10 @@ fn label_job(uid: &str, name: &str, object: &mut Value) {
         ("controller-uid", uid),
         ("job-name", name),
     ];
-    object["spec"]["selector"] = json!({ "matchLabels": { "batch.kubernetes.io/controller-uid": uid } });
+    if !object["spec"]["selector"].is_object() {
+        object["spec"]["selector"] = json!({});
+    }
+    object["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"] = json!(uid);
     let mut merged =
         object["spec"]["template"]["metadata"]["labels"].as_object().cloned().unwrap_or_default();
     merged.extend(labels.iter().map(|(key, value)| ((*key).to_owned(), json!(value))));

@@ -53,7 +53,8 @@ pub(crate) fn modify(
 ) -> Answer<(Arc<Stored>, Value)> {
     let live = find(state, call)?.clone();
     let before = view(call, &live.value)?;
-    let after = change(&before)?;
+    let mut after = change(&before)?;
+    super::body::metadata_of(call, &mut after).and_then(|metadata| crate::strategy::place(call, metadata))?;
     let replicas = after["spec"]["replicas"].as_i64().unwrap_or(0);
     if replicas < 0 {
         let why = "must be greater than or equal to 0";
