@@ -187,13 +187,28 @@ fn evict(state: &mut State, call: &mut Call) -> Answer<Value> {
     for (key, budget) in &state.storage.objects("poddisruptionbudgets.policy") {
         let selector = LabelSelector::from_object(&budget.value["spec"]["selector"]);
         let applies = key.starts_with(&prefix) && running && selector.matches(&pod.metadata()["labels"]);
-        if applies && budget.value["status"]["disruptionsAllowed"].as_i64().unwrap_or(0) <= 0 {
+        if applies && !is_spared(&pod.value, &budget.value) && !allows_one(&budget.value) {
             return Err(eviction_refusal(&budget.value));
         }
     }
     call.subresource = String::new();
     delete(state, call, &DeleteOptions::default())?;
     Ok(json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 }))
+}
+
+fn allows_one(budget: &Value) -> bool {
+    budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0) > 0
+}
+
+/// Whether a Pod that is not ready may go, since the budget has enough others.
+fn is_spared(pod: &Value, budget: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True") {
+        return false;
+    }
+    let count = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
+    let always = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
+    always || (count("currentHealthy") >= count("desiredHealthy") && count("desiredHealthy") > 0)
 }
 
 fn eviction_refusal(budget: &Value) -> Box<Status> {

@@ -138,6 +138,10 @@ pub(crate) fn allocate_addresses(state: &mut State, object: &mut Value) {
 
 /// A Job without a selector of its own is told apart by its UID.
 fn label_job(uid: &str, name: &str, object: &mut Value) {
+    let unlabelled = object["metadata"]["labels"].as_object().is_none_or(Map::is_empty);
+    if unlabelled {
+        object["metadata"]["labels"] = object["spec"]["template"]["metadata"]["labels"].clone();
+    }
     if object["spec"]["manualSelector"] == true {
         return;
     }
@@ -155,7 +159,7 @@ fn label_job(uid: &str, name: &str, object: &mut Value) {
         object["spec"]["template"]["metadata"]["labels"].as_object().cloned().unwrap_or_default();
     merged.extend(labels.iter().map(|(key, value)| ((*key).to_owned(), json!(value))));
     object["spec"]["template"]["metadata"]["labels"] = json!(merged);
-    if object["metadata"]["labels"].as_object().is_none_or(Map::is_empty) {
+    if unlabelled {
         object["metadata"]["labels"] = json!(merged);
     }
 }
