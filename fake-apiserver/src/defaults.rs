@@ -338,7 +338,8 @@ fn service(spec: &mut Value) {
     set(spec, "internalTrafficPolicy", json!("Cluster"));
     set(spec, "ipFamilies", json!(["IPv4"]));
     set(spec, "ipFamilyPolicy", json!("SingleStack"));
-    if spec["type"] == "NodePort" || spec["type"] == "LoadBalancer" {
+    let reached_from_outside = spec["externalIPs"].as_array().is_some_and(|addresses| !addresses.is_empty());
+    if spec["type"] == "NodePort" || spec["type"] == "LoadBalancer" || reached_from_outside {
         set(spec, "externalTrafficPolicy", json!("Cluster"));
     }
     if spec["type"] == "LoadBalancer" {

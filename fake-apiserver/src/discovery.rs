@@ -191,7 +191,7 @@ fn entry(resource: &Resource) -> Value {
     if !resource.categories.is_empty() {
         entry["categories"] = json!(resource.categories);
     }
-    if !resource.traits.virtual_resource {
+    if !resource.traits.virtual_resource && !resource.traits.read_only {
         entry["storageVersionHash"] = json!(storage_version_hash(resource));
     }
     entry

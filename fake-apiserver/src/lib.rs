@@ -55,6 +55,7 @@ pub mod storage;
 mod strategy;
 mod validation;
 mod verb;
+mod warnings;
 
 pub use auth::User;
 pub use builder::Builder;

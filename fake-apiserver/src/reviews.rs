@@ -239,7 +239,6 @@ fn bind(state: &mut State, call: &mut Call, body: &Value) -> Answer<Value> {
         let why = format!("pod {} is already assigned to node \"{node}\"", call.name);
         return Err(Status::conflict(&who, &call.name, &why));
     }
-    call.subresource = String::new();
     let mut bound = (*pod.value).clone();
     bound["spec"]["nodeName"] = body["target"]["name"].clone();
     update(state, call, &pod, bound, Origin::Patch)?;

@@ -168,7 +168,7 @@ fn label_job(uid: &str, name: &str, object: &mut Value) {
 pub(crate) fn prepare_update(call: &Call, old: &Value, new: &mut Value) {
     let resource = call.resource();
     match call.subresource.as_str() {
-        "" | "scale" => {
+        "" | "scale" | "binding" => {
             if call.version().has("status") {
                 copy_member(old, new, "status");
             }
@@ -296,7 +296,9 @@ fn drop_node_ports(old: &Value, new: &mut Value) {
 
 /// Counts a change of what is wanted.
 pub(crate) fn bump_generation(call: &Call, old: &Value, new: &mut Value) {
-    if !call.resource().traits.generation || matches!(call.subresource.as_str(), "status" | "finalize") {
+    if !call.resource().traits.generation
+        || matches!(call.subresource.as_str(), "status" | "finalize" | "binding")
+    {
         return;
     }
     let wanted = |object: &Value| -> Vec<(String, Value)> {

@@ -54,7 +54,7 @@ pub(crate) fn update_errors(call: &Call, old: &Value, new: &Value) -> Vec<FieldE
             immutable(&mut errors, "spec.selector", &old["spec"]["selector"], &new["spec"]["selector"]);
         }
         "jobs.batch" => errors.extend(workload::job_update_errors(old, new)),
-        "pods" => errors.extend(pod::update_errors(old, new)),
+        "pods" if call.subresource.is_empty() => errors.extend(pod::update_errors(old, new)),
         "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io"
             if old["roleRef"] != new["roleRef"] =>
         {
