@@ -241,6 +241,12 @@ fn bind(state: &mut State, call: &mut Call, body: &Value) -> Answer<Value> {
     }
     let mut bound = (*pod.value).clone();
     bound["spec"]["nodeName"] = body["target"]["name"].clone();
+    let scheduled =
+        json!({ "type": "PodScheduled", "status": "True", "lastTransitionTime": rfc3339(call.now) });
+    match bound["status"]["conditions"].as_array_mut() {
+        Some(conditions) => conditions.push(scheduled),
+        None => bound["status"]["conditions"] = json!([scheduled]),
+    }
     update(state, call, &pod, bound, Origin::Patch)?;
     Ok(json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 }))
 }

@@ -168,7 +168,9 @@ fn label_job(uid: &str, name: &str, object: &mut Value) {
 pub(crate) fn prepare_update(call: &Call, old: &Value, new: &mut Value) {
     let resource = call.resource();
     match call.subresource.as_str() {
-        "" | "scale" | "binding" => {
+        // Says itself what it changes.
+        "binding" => {}
+        "" | "scale" => {
             if call.version().has("status") {
                 copy_member(old, new, "status");
             }
