@@ -1,4 +1,4 @@
-//! Counts that may be percentages, and the kinds that are little more than counts: budgets and leases.
+//! Counts that may be percentages, and the kinds that are little more than counts: budgets, autoscalers and leases.
 
 use serde_json::{Value, json};
 
@@ -53,6 +53,39 @@ pub(super) fn budget_errors(object: &Value) -> Vec<FieldError> {
         let at = format!("spec.{field}");
         percent_or_count(&mut errors, &at, &spec[field]);
         percent_up_to_all(&mut errors, &at, &spec[field]);
+    }
+    errors
+}
+
+/// What is wrong with a HorizontalPodAutoscaler.
+pub(super) fn autoscaler_errors(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let spec = &object["spec"];
+    let (least, most) = (spec["minReplicas"].as_i64(), spec["maxReplicas"].as_i64().unwrap_or(0));
+    if let Some(least) = least.filter(|least| *least < 1) {
+        errors.push(FieldError::invalid(
+            "spec.minReplicas",
+            &json!(least),
+            "must be greater than or equal to 1",
+        ));
+    }
+    if most < 1 {
+        errors.push(FieldError::required("spec.maxReplicas", "must be set and greater than 0"));
+    }
+    if least.is_some_and(|least| most < least) {
+        let why = "must be greater than or equal to `minReplicas`";
+        errors.push(FieldError::invalid("spec.maxReplicas", &json!(most), why));
+    }
+    let target = &spec["scaleTargetRef"];
+    for field in ["kind", "name"] {
+        if target[field].as_str().unwrap_or_default().is_empty() {
+            errors.push(FieldError::required(format!("spec.scaleTargetRef.{field}"), ""));
+        }
+    }
+    let version = target["apiVersion"].as_str().unwrap_or_default();
+    if !version.contains('/') && version != "v1" {
+        let why = "apiVersion must specify API group";
+        errors.push(FieldError::invalid("spec.scaleTargetRef.apiVersion", &json!(version), why));
     }
     errors
 }

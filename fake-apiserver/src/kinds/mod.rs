@@ -86,6 +86,7 @@ fn object_errors(call: &Call, object: &Value) -> Vec<FieldError> {
         "secrets" => data::secret_errors(object),
         "services" => service::errors(object),
         "poddisruptionbudgets.policy" => counts::budget_errors(object),
+        "horizontalpodautoscalers.autoscaling" => counts::autoscaler_errors(object),
         "leases.coordination.k8s.io" => counts::lease_errors(object),
         "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => {
             access::role_errors(object, call.resource().namespaced)
