@@ -15,7 +15,7 @@ pub(crate) fn fill(id: &str, object: &mut Value) {
         }
         "jobs.batch" => job(&mut object["spec"]),
         "cronjobs.batch" => cron_job(object),
-        "pods" => pod_spec(&mut object["spec"]),
+        "pods" => pod(object),
         "services" => service(&mut object["spec"]),
         "configmaps" => drop_empty(object, &["data", "binaryData"]),
         "secrets" => {
@@ -177,6 +177,38 @@ fn pod_template(template: &mut Value) {
     }
 }
 
+/// Pods by themselves also have what admission gives them.
+fn pod(object: &mut Value) {
+    set(object, "spec.enableServiceLinks", json!(true));
+    set(object, "spec.priority", json!(0));
+    set(object, "spec.preemptionPolicy", json!("PreemptLowerPriority"));
+    tolerate_short_outages(&mut object["spec"]);
+    pod_spec(&mut object["spec"]);
+    let address = object["status"]["podIP"].clone();
+    if address.as_str().is_some_and(|address| !address.is_empty()) {
+        set(object, "status.podIPs", json!([{ "ip": address }]));
+    }
+}
+
+/// Pods outlive a node that is away for five minutes.
+fn tolerate_short_outages(spec: &mut Value) {
+    if spec["tolerations"].is_null() {
+        spec["tolerations"] = json!([]);
+    }
+    let Some(tolerations) = spec["tolerations"].as_array_mut() else { return };
+    for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+        let tolerated = |toleration: &Value| {
+            let any = |field: &str| toleration[field].as_str().unwrap_or_default().is_empty();
+            (any("key") || toleration["key"] == key) && (any("effect") || toleration["effect"] == "NoExecute")
+        };
+        if !tolerations.iter().any(tolerated) {
+            tolerations.push(json!({
+                "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300,
+            }));
+        }
+    }
+}
+
 fn pod_spec(spec: &mut Value) {
     for (field, value) in [
         ("dnsPolicy", json!("ClusterFirst")),
@@ -256,10 +288,26 @@ fn handler(handler: &mut Value) {
 }
 
 fn volume(volume: &mut Value) {
+    // A volume without a source is an empty directory.
+    if volume
+        .as_object()
+        .is_some_and(|volume| volume.iter().all(|(name, value)| name == "name" || value.is_null()))
+    {
+        set(volume, "emptyDir", json!({}));
+    }
     for source in ["configMap", "secret", "projected", "downwardAPI"] {
         if let Some(source) = volume.get_mut(source).filter(|source| source.is_object()) {
             set(source, "defaultMode", json!(420));
         }
+    }
+    let projected = volume.get_mut("projected").and_then(|projected| projected.get_mut("sources"));
+    for source in projected.into_iter().flat_map(items) {
+        if let Some(source) = source.get_mut("downwardAPI") {
+            field_references(source);
+        }
+    }
+    if let Some(source) = volume.get_mut("downwardAPI") {
+        field_references(source);
     }
     if let Some(path) = volume.get_mut("hostPath") {
         set(path, "type", json!(""));
@@ -269,6 +317,14 @@ fn volume(volume: &mut Value) {
             if let Some(token) = source.get_mut("serviceAccountToken") {
                 set(token, "expirationSeconds", json!(3600));
             }
+        }
+    }
+}
+
+fn field_references(source: &mut Value) {
+    for item in source.get_mut("items").into_iter().flat_map(items) {
+        if let Some(field) = item.get_mut("fieldRef") {
+            set(field, "apiVersion", json!("v1"));
         }
     }
 }
@@ -293,7 +349,8 @@ fn service(spec: &mut Value) {
     set(spec, "internalTrafficPolicy", json!("Cluster"));
     set(spec, "ipFamilies", json!(["IPv4"]));
     set(spec, "ipFamilyPolicy", json!("SingleStack"));
-    if spec["type"] == "NodePort" || spec["type"] == "LoadBalancer" {
+    let reached_from_outside = spec["externalIPs"].as_array().is_some_and(|addresses| !addresses.is_empty());
+    if spec["type"] == "NodePort" || spec["type"] == "LoadBalancer" || reached_from_outside {
         set(spec, "externalTrafficPolicy", json!("Cluster"));
     }
     if spec["type"] == "LoadBalancer" {

@@ -191,7 +191,7 @@ fn entry(resource: &Resource) -> Value {
     if !resource.categories.is_empty() {
         entry["categories"] = json!(resource.categories);
     }
-    if !resource.traits.virtual_resource {
+    if !resource.traits.virtual_resource && !resource.traits.read_only {
         entry["storageVersionHash"] = json!(storage_version_hash(resource));
     }
     entry
@@ -235,7 +235,11 @@ fn subresource_entry(resource: &Resource, subresource: &str) -> Value {
 /// `k8s.io/apiserver/pkg/endpoints/discovery`.
 fn storage_version_hash(resource: &Resource) -> String {
     use base64::Engine;
-    use sha2::{Digest, Sha256};
-    let text = format!("{}/{}/{}", resource.group, resource.stored_version().name, resource.kind);
-    base64::engine::general_purpose::STANDARD.encode(&Sha256::digest(text)[..8])
+    use sha2::Digest;
+    // Definitions are still stored as they were before they became stable.
+    let definitions = resource.is("customresourcedefinitions.apiextensions.k8s.io");
+    let version = if definitions { "v1beta1" } else { resource.stored_version().name.as_str() };
+    let text = format!("{}/{version}/{}", resource.group, resource.kind);
+    let hash = sha2::Sha256::digest(text);
+    base64::engine::general_purpose::STANDARD.encode(&hash[..8])
 }

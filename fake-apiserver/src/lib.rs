@@ -59,6 +59,7 @@ mod strategy;
 mod table;
 mod validation;
 mod verb;
+mod warnings;
 
 pub use auth::User;
 pub use builder::Builder;

@@ -164,57 +164,68 @@ impl Incoming<'_> {
             return found.ok_or_else(|| self.unknown_path());
         }
         let mut call = self.route(state)?;
+        let result = self.dispatch(state, &mut call, accept);
+        // Also refusals carry warnings.
+        self.warnings.append(&mut call.warnings);
+        result
+    }
+
+    /// Answers a request for a kind.
+    fn dispatch(
+        &mut self,
+        state: &mut State,
+        call: &mut Call,
+        accept: Accept,
+    ) -> Answer<Response<ResponseBody>> {
         let verb = self.info.verb.as_str();
-        let result = match (verb, call.subresource.as_str()) {
+        match (verb, call.subresource.as_str()) {
             ("", _) => Err(Status::method_not_allowed()),
             (_, part) if connect::is_connection(part) => {
                 connect::refuse(state, &call, self.info.query.get("container"))
             }
             ("get", "scale") => {
-                let stored = get::get(state, &call, "")?;
-                Ok(respond(200, encode(&scale::view(&call, &stored.value)?), accept))
+                let stored = get::get(state, call, "")?;
+                Ok(respond(200, encode(&scale::view(call, &stored.value)?), accept))
             }
-            ("update" | "patch", "scale") => self.change_scale(state, &mut call, accept),
+            ("update" | "patch", "scale") => self.change_scale(state, call, accept),
             ("get", "" | "status") => {
                 let version = self.info.query.get("resourceVersion").unwrap_or_default();
-                let stored = get::get(state, &call, version)?;
-                self.stored(200, state, &call, &stored, accept)
+                let stored = get::get(state, call, version)?;
+                self.stored(200, state, call, &stored, accept)
             }
             ("list", "") => {
                 let options = ListOptions::parse(&self.info.query, false)?;
-                let found = list::list(state, &call, &options)?;
-                self.list(state, &call, &found, accept)
+                let found = list::list(state, call, &options)?;
+                self.list(state, call, &found, accept)
             }
             ("watch", "") => self.watch(state, call.clone(), accept),
-            ("create", _) => self.create(state, &mut call, accept),
+            ("create", _) => self.create(state, call, accept),
             ("update", _) => {
                 call.options = WriteOptions::parse(&self.info.query, "UpdateOptions")?;
-                let body = self.decode(&mut call)?;
-                let (stored, created) = update::put(state, &mut call, body)?;
-                self.stored(if created { 201 } else { 200 }, state, &call, &stored, accept)
+                let body = self.decode(call)?;
+                let (stored, created) = update::put(state, call, body)?;
+                self.stored(if created { 201 } else { 200 }, state, call, &stored, accept)
             }
             ("patch", _) => {
-                let kind = self.patch_kind(&call)?;
+                let kind = self.patch_kind(call)?;
                 call.options = WriteOptions::parse(&self.info.query, "PatchOptions")?;
-                let body = self.decode_patch(&mut call, kind)?;
-                let (stored, created) = patch::patch(state, &mut call, kind, &body)?;
-                self.stored(if created { 201 } else { 200 }, state, &call, &stored, accept)
+                let body = self.decode_patch(call, kind)?;
+                let (stored, created) = patch::patch(state, call, kind, &body)?;
+                self.stored(if created { 201 } else { 200 }, state, call, &stored, accept)
             }
             ("delete", "") => {
                 let options = DeleteOptions::parse(&self.info.query, &self.decode_options()?)?;
-                let deleted = delete::delete(state, &mut call, &options)?;
-                self.deleted(state, &call, &deleted, accept)
+                let deleted = delete::delete(state, call, &options)?;
+                self.deleted(state, call, &deleted, accept)
             }
             ("deletecollection", "") => {
                 let options = DeleteOptions::parse(&self.info.query, &self.decode_options()?)?;
                 let selection = ListOptions::parse(&self.info.query, false)?;
-                let found = delete::delete_collection(state, &mut call, &selection, &options)?;
-                self.list(state, &call, &found, accept)
+                let found = delete::delete_collection(state, call, &selection, &options)?;
+                self.list(state, call, &found, accept)
             }
             _ => Err(Status::method_not_allowed()),
-        };
-        self.warnings.append(&mut call.warnings);
-        result
+        }
     }
 
     /// Finds the kind a path names and checks that the path has the right shape.
@@ -459,12 +470,14 @@ fn check_verb(served: &Served, info: &RequestInfo) -> Answer<()> {
     let plain = info.subresource.is_empty();
     let creates_below = matches!(info.subresource.as_str(), "token" | "eviction" | "binding");
     let allowed = match info.verb.as_str() {
+        "create" if resource.traits.read_only => false,
         "create" if plain && across && resource.traits.custom => return Err(Status::page_not_found()),
         "create" if plain => !named && !across,
         "create" if info.subresource == "log" => false,
         "create" => creates_below || connect::is_connection(&info.subresource),
         _ if resource.traits.virtual_resource => false,
         "update" | "patch" if connect::is_connection(&info.subresource) => false,
+        verb if resource.traits.read_only => matches!(verb, "get" | "list"),
         "update" => named && !creates_below,
         "get" | "patch" => named && !creates_below && (info.subresource != "finalize"),
         "delete" => plain,

@@ -148,6 +148,10 @@ pub(crate) fn allocate_addresses(state: &mut State, object: &mut Value) {
 
 /// A Job without a selector of its own is told apart by its UID.
 fn label_job(uid: &str, name: &str, object: &mut Value) {
+    let unlabelled = object["metadata"]["labels"].as_object().is_none_or(Map::is_empty);
+    if unlabelled {
+        object["metadata"]["labels"] = object["spec"]["template"]["metadata"]["labels"].clone();
+    }
     if object["spec"]["manualSelector"] == true {
         return;
     }
@@ -157,12 +161,15 @@ fn label_job(uid: &str, name: &str, object: &mut Value) {
         ("controller-uid", uid),
         ("job-name", name),
     ];
-    object["spec"]["selector"] = json!({ "matchLabels": { "batch.kubernetes.io/controller-uid": uid } });
+    if !object["spec"]["selector"].is_object() {
+        object["spec"]["selector"] = json!({});
+    }
+    object["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"] = json!(uid);
     let mut merged =
         object["spec"]["template"]["metadata"]["labels"].as_object().cloned().unwrap_or_default();
     merged.extend(labels.iter().map(|(key, value)| ((*key).to_owned(), json!(value))));
     object["spec"]["template"]["metadata"]["labels"] = json!(merged);
-    if object["metadata"]["labels"].as_object().is_none_or(Map::is_empty) {
+    if unlabelled {
         object["metadata"]["labels"] = json!(merged);
     }
 }
@@ -171,6 +178,7 @@ fn label_job(uid: &str, name: &str, object: &mut Value) {
 pub(crate) fn prepare_update(call: &Call, old: &Value, new: &mut Value) {
     let resource = call.resource();
     match call.subresource.as_str() {
+        // Says itself what it changes.
         "binding" => {}
         "" | "scale" => {
             if call.version().has("status") {

@@ -26,7 +26,6 @@ const LABEL_VALUE: &str = "a valid label must be an empty string or consist of a
 pub(crate) enum NameRule {
     Subdomain,
     Label,
-    Service,
     /// Anything that can be a path segment.
     PathSegment,
 }
@@ -34,8 +33,7 @@ pub(crate) enum NameRule {
 /// The name rule of a built-in kind; custom resources take [`NameRule::Subdomain`].
 pub(crate) fn name_rule(resource: &str) -> NameRule {
     match resource {
-        "namespaces" => NameRule::Label,
-        "services" => NameRule::Service,
+        "namespaces" | "services" => NameRule::Label,
         _ if resource.ends_with(".rbac.authorization.k8s.io") => NameRule::PathSegment,
         _ => NameRule::Subdomain,
     }
@@ -146,13 +144,27 @@ fn owner_errors(references: &Value) -> Vec<FieldError> {
     errors
 }
 
+/// Why `name` is no lower-case label (RFC 1123), if it is none.
+pub(crate) fn bad_label(name: &str) -> Option<String> {
+    bad_name(name, NameRule::Label)
+}
+
+/// `Duplicate value: …`.
+pub(crate) fn duplicate(path: impl Into<String>, value: &Value) -> FieldError {
+    let message = format!("Duplicate value: {value}");
+    FieldError { path: path.into(), reason: FieldErrorReason::FieldValueDuplicate, message }
+}
+
+/// `Not found: …`.
+pub(crate) fn not_found(path: impl Into<String>, value: &Value) -> FieldError {
+    let message = format!("Not found: {value}");
+    FieldError { path: path.into(), reason: FieldErrorReason::FieldValueNotFound, message }
+}
+
 fn bad_name(name: &str, rule: NameRule) -> Option<String> {
     let (limit, message, valid): (usize, &str, bool) = match rule {
         NameRule::Subdomain => (253, SUBDOMAIN, name.split('.').all(is_label)),
         NameRule::Label => (63, LABEL_1123, is_label(name)),
-        NameRule::Service => {
-            (63, LABEL_1035, is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase()))
-        }
         NameRule::PathSegment => {
             return match name {
                 "." | ".." => Some(format!("may not be '{name}'")),

@@ -97,7 +97,7 @@ async fn a_json_patch_whose_test_fails_changes_nothing() {
 async fn applying_the_same_again_writes_nothing_whatever_was_defaulted() {
     let template = json!({
         "metadata": {"labels": {"app": "a"}},
-        "spec": {"restartPolicy": "Never", "containers": [{
+        "spec": {"containers": [{
             "name": "c", "image": "i:1", "ports": [{"containerPort": 80}], "env": [{"name": "E", "value": "v"}],
             "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}, "readinessProbe": {"httpGet": {"port": 80}},
         }]},
@@ -109,6 +109,8 @@ async fn applying_the_same_again_writes_nothing_whatever_was_defaulted() {
         "clientConfig": {"service": {"name": "a", "namespace": "default"}},
         "rules": [{"apiGroups": ["x.io"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["things"]}],
     });
+    let mut once = template.clone();
+    once["spec"]["restartPolicy"] = json!("Never");
     for (path, api_version, kind, name, body) in [
         (
             "/apis/apps/v1/namespaces/default/deployments",
@@ -122,7 +124,7 @@ async fn applying_the_same_again_writes_nothing_whatever_was_defaulted() {
             "batch/v1",
             "Job",
             "a",
-            json!({"spec": {"template": template}}),
+            json!({"spec": {"template": once}}),
         ),
         (
             "/api/v1/namespaces/default/services",

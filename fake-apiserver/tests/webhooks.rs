@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 fn webhook(kind: &str, policy: &str, extra: Value) -> Value {
     let hook = json!({
         "name": "check.example.com", "failurePolicy": policy, "timeoutSeconds": 2, "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
         "clientConfig": {"service": {"name": "hook", "namespace": "kube-system", "path": "/check"}},
         "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}],
     });

@@ -9,21 +9,21 @@ use common::cluster;
 use fake_apiserver::{FakeApiServer, Readiness};
 use serde_json::{Value, json};
 
-fn template() -> Value {
-    json!({"metadata": {"labels": {"app": "web"}}, "spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}})
+fn template(restart: &str) -> Value {
+    json!({"metadata": {"labels": {"app": "web"}}, "spec": {"restartPolicy": restart, "containers": [{"name": "a", "image": "b"}]}})
 }
 
 fn deployment(name: &str) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "default"},
-        "spec": {"replicas": 2, "progressDeadlineSeconds": 30, "selector": {"matchLabels": {"app": "web"}}, "template": template()},
+        "spec": {"replicas": 2, "progressDeadlineSeconds": 30, "selector": {"matchLabels": {"app": "web"}}, "template": template("Always")},
     })
 }
 
 fn job(name: &str, ttl: Option<u64>) -> Value {
     json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "default"},
-        "spec": {"template": template(), "ttlSecondsAfterFinished": ttl},
+        "spec": {"template": template("Never"), "ttlSecondsAfterFinished": ttl},
     })
 }
 

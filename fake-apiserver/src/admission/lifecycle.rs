@@ -1,8 +1,11 @@
 //! Namespace lifecycle: nothing is created in a namespace that is absent or going away, and some namespaces
 //! stay for ever.
 
+use serde_json::Value;
+
 use crate::state::{Call, State};
 use crate::status::{Answer, ResourceName, Status};
+use crate::storage::object_key;
 
 /// Refuses creates where the namespace does not allow them, and creates of custom resources whose definition
 /// is being deleted.
@@ -29,6 +32,22 @@ pub(crate) fn check_create(state: &State, call: &Call) -> Answer<()> {
         &cause,
         "metadata.namespace",
     ))
+}
+
+/// Refuses Pods of a ServiceAccount that does not exist. The account `default` is made by a controller, which may be
+/// late or absent.
+pub(crate) fn check_account(state: &State, call: &Call, object: &Value) -> Answer<()> {
+    let name = object["spec"]["serviceAccountName"].as_str().unwrap_or_default();
+    if !call.resource().is("pods") || matches!(name, "" | "default") {
+        return Ok(());
+    }
+    let namespace = &call.namespace;
+    if state.storage.get("serviceaccounts", &object_key(namespace, name)).is_some() {
+        return Ok(());
+    }
+    let why =
+        format!("error looking up service account {namespace}/{name}: serviceaccount \"{name}\" not found");
+    Err(Status::forbidden(&call.resource().name(), &call.name, &why))
 }
 
 /// Refuses the deletion of namespaces that a cluster cannot do without.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::schema::{FieldError, FieldErrorReason};
+use crate::validation::{bad_label, duplicate};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
@@ -31,8 +32,20 @@ pub(super) fn errors(service: &Value) -> Vec<FieldError> {
     {
         let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
         errors.push(FieldError::invalid("spec.clusterIPs[0]", &json!(address), why));
+    } else if let Some(address) = spec["clusterIP"].as_str().filter(|address| out_of_range(address)) {
+        let why =
+            format!("failed to allocate IP {address}: the provided network does not match the current range");
+        errors.push(FieldError::invalid("spec.clusterIPs", &json!([address]), &why));
     }
     errors
+}
+
+/// Whether an address is not among those that Services get (10.96.0.0/12).
+fn out_of_range(address: &str) -> bool {
+    address.parse::<std::net::Ipv4Addr>().is_ok_and(|address| {
+        let [a, b, ..] = address.octets();
+        a != 10 || !(96..112).contains(&b)
+    })
 }
 
 fn port_errors(ports: &[Value], index: usize, port: &Value, errors: &mut Vec<FieldError>) {
@@ -41,12 +54,10 @@ fn port_errors(ports: &[Value], index: usize, port: &Value, errors: &mut Vec<Fie
     let earlier = &ports[..index];
     if name.is_empty() && ports.len() > 1 {
         errors.push(FieldError::required(at("name"), ""));
+    } else if let Some(why) = bad_label(name).filter(|_| !name.is_empty()) {
+        errors.push(FieldError::invalid(at("name"), &json!(name), &why));
     } else if !name.is_empty() && earlier.iter().any(|other| other["name"] == name) {
-        errors.push(FieldError {
-            path: at("name"),
-            reason: FieldErrorReason::FieldValueDuplicate,
-            message: format!("Duplicate value: \"{name}\""),
-        });
+        errors.push(duplicate(at("name"), &json!(name)));
     }
     let number = port["port"].as_i64().unwrap_or(0);
     if !(1..=65_535).contains(&number) {

@@ -15,11 +15,12 @@ use crate::storage::ResourceId;
 /// short names, flags and subresources.
 ///
 /// Flags: `n` namespaced, `g` generation, `u` unconditional update, `c` created by put, `o` delete answers the
-/// object, `r` orphans by default, `k` no deletecollection, `v` virtual, `a` category all.
+/// object, `r` orphans by default, `k` no deletecollection, `v` virtual, `w` cannot be written, `a` category all.
 type Row = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str, &'static str);
 
 const TABLE: &[Row] = &[
     ("", "v1", "Binding", "bindings", "", "nv", ""),
+    ("", "v1", "ComponentStatus", "componentstatuses", "cs", "w", ""),
     ("", "v1", "ConfigMap", "configmaps", "cm", "nu", ""),
     ("", "v1", "Endpoints", "endpoints", "ep", "nu", ""),
     ("", "v1", "Event", "events", "ev", "nuc", ""),
@@ -206,6 +207,9 @@ fn resource(&(group, versions, kind, plural, short_names, flags, subresources): 
             version.deprecation =
                 Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".into());
         }
+        if kind == "ComponentStatus" {
+            version.deprecation = Some("v1 ComponentStatus is deprecated in v1.19+".into());
+        }
         if version.has("scale") {
             version.scale = Some(ScalePaths {
                 spec_replicas: "/spec/replicas".into(),
@@ -246,6 +250,7 @@ fn resource(&(group, versions, kind, plural, short_names, flags, subresources): 
             orphans_by_default: has('r'),
             no_delete_collection: has('k'),
             virtual_resource: has('v'),
+            read_only: has('w'),
             ..Traits::default()
         },
         selectable: selectable.unwrap_or_default(),

@@ -62,6 +62,8 @@ pub(crate) struct Traits {
     pub(crate) no_delete_collection: bool,
     /// Only answers creates; nothing is stored.
     pub(crate) virtual_resource: bool,
+    /// Cannot be written.
+    pub(crate) read_only: bool,
     /// The CustomResourceDefinition is being deleted: no new objects.
     pub(crate) terminating: bool,
 }
@@ -124,7 +126,9 @@ impl Version {
 impl Resource {
     /// As messages name it: `deployments.apps`.
     pub(crate) fn name(&self) -> ResourceName<'_> {
-        ResourceName { group: &self.group, resource: &self.plural }
+        // The only kind that cannot be written goes by its singular.
+        let resource = if self.traits.read_only { &self.singular } else { &self.plural };
+        ResourceName { group: &self.group, resource }
     }
 
     /// As validation errors name it: `Deployment.apps`.
@@ -144,6 +148,8 @@ impl Resource {
     pub(crate) fn verbs(&self) -> Vec<&'static str> {
         if self.traits.virtual_resource {
             vec!["create"]
+        } else if self.traits.read_only {
+            vec!["get", "list"]
         } else if self.traits.custom {
             vec!["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
         } else {

@@ -1,4 +1,4 @@
-//! What a kind's values look like: structural schemas of custom resources, and how values merge.
+//! What a kind's values look like: types of built-in kinds, structural schemas of custom resources, and how values merge.
 //!
 //! Pure. [`MergeType`] is the part of a schema that server-side apply and strategic merge need; built-in
 //! kinds take it from a table ([`builtin_merge_type`]), custom resources from their schema

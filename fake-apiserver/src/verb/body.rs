@@ -9,13 +9,14 @@ use super::patch::PatchKind;
 use crate::options::FieldValidation;
 use crate::patch::go_text;
 use crate::schema::FieldError;
-use crate::schema::builtin::decode::decode;
+use crate::schema::builtin::decode::{Wording, decode, decode_worded};
 use crate::schema::builtin::print::print;
 use crate::schema::builtin::settle::settle;
 use crate::schema::builtin::table::{Type, Types};
 use crate::schema::document::Document;
 use crate::state::Call;
 use crate::status::{Answer, ResourceName, Status};
+use crate::warnings;
 
 /// The type of the bodies of an endpoint; `None` for custom resources.
 fn type_of(call: &Call) -> Option<&'static Type> {
@@ -72,12 +73,13 @@ pub(crate) fn read_patched(
     mut new: Value,
 ) -> Answer<Value> {
     let of = type_of(call);
+    let wording = if kind == PatchKind::Strategic { Wording::Map } else { Wording::Json };
     let shown = |new: &Value| match kind {
         PatchKind::Strategic => go_text(body),
         _ => print(of, new, old),
     };
     match of {
-        Some(of) => match decode(of, new.clone().into(), &[]) {
+        Some(of) => match decode_worded(of, new.clone().into(), &[], wording) {
             Err(why) => Err(misfit(&shown(&new), &why)),
             Ok(decoded) => {
                 call.objections.extend(decoded.objections);
@@ -125,8 +127,11 @@ pub(crate) fn unknown_fields(call: &Call, object: &mut Value) -> Vec<String> {
 }
 
 /// Brings an object into the form in which it is stored: of a built-in kind all of it, of a custom one its metadata.
-pub(crate) fn settle_object(call: &Call, object: &mut Value) {
+pub(crate) fn settle_object(call: &mut Call, object: &mut Value) {
     let Value::Object(members) = object else { return };
+    if let Some(metadata) = members.get_mut("metadata").and_then(Value::as_object_mut) {
+        call.warnings.extend(warnings::drop_repeated_owners(metadata));
+    }
     match (call.version().built_in, Types::get().object_meta()) {
         (Some(of), _) => settle(of, members),
         (None, Some(of)) => {
@@ -135,6 +140,16 @@ pub(crate) fn settle_object(call: &Call, object: &mut Value) {
             }
         }
         (None, None) => {}
+    }
+}
+
+/// Warns of what an object that is about to be written says, unless it said so before.
+pub(crate) fn warn(call: &mut Call, object: &Value, old: Option<&Value>) {
+    let generation = |object: &Value| object["metadata"]["generation"].clone();
+    let counted = call.resource().traits.generation;
+    let same = old.is_some_and(|old| counted && generation(old) == generation(object));
+    if call.subresource.is_empty() && !same {
+        call.warnings.extend(warnings::of(&call.served.resource.id, object));
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::body::{metadata_of, settle_object};
+use super::body::{metadata_of, settle_object, warn};
 use super::{apply_schema, check_type, schema_errors};
 use crate::admission::{self, Change};
 use crate::state::{Call, State};
@@ -38,6 +38,7 @@ pub(crate) fn create(
     defaults::fill(&call.resource().id, &mut object);
     strategy::prepare_create(state, call, &mut object);
     settle_object(call, &mut object);
+    admission::lifecycle::check_account(state, call, &object)?;
     auth::escalation::check(state, call, &object, None)?;
     admission::mutate(state, call, Change::create(&object))?;
     let rule = validation::name_rule(&call.resource().id);
@@ -50,6 +51,7 @@ pub(crate) fn create(
     if !errors.is_empty() {
         return Err(Status::invalid(&call.resource().kind_name(), &call.name, &errors));
     }
+    warn(call, &object, None);
     if !tracked {
         apply::track_update(None, &mut object, &call.version().merge, &call.writer());
     }

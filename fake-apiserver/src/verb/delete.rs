@@ -95,7 +95,17 @@ fn remove(state: &mut State, call: &Call, live: &Arc<Stored>, dry_run: bool) -> 
     if let Some(last) = &last {
         hooks::after_removal(state, call, last);
     }
-    Ok(Deleted::Gone(last.unwrap_or_else(|| live.clone())))
+    let last = last.unwrap_or_else(|| live.clone());
+    if !call.resource().is("pods") {
+        return Ok(Deleted::Gone(last));
+    }
+    // Pods are always deleted in the graceful way, however short the grace.
+    let mut object = (*last.value).clone();
+    let now = rfc3339(call.now);
+    object["metadata"]["resourceVersion"] = json!(last.revision.to_string());
+    object["metadata"]["deletionTimestamp"] = json!(now);
+    strategy::start_deletion(call, &mut object, &now);
+    Ok(Deleted::Gone(Arc::new(Stored::unwritten(object))))
 }
 
 fn check_preconditions(call: &Call, live: &Stored, options: &DeleteOptions) -> Answer<()> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::body::{metadata_of, settle_object};
+use super::body::{metadata_of, settle_object, warn};
 use super::get::find;
 use super::{apply_schema, check_type, schema_errors};
 use crate::admission::{self, Change};
@@ -77,6 +77,7 @@ pub(crate) fn update(
     if !errors.is_empty() {
         return Err(Status::invalid(&call.resource().kind_name(), &call.name, &errors));
     }
+    warn(call, &new, Some(&old));
     if origin != Origin::Apply {
         apply::track_update(Some(&old), &mut new, &call.version().merge, &call.writer());
     }

@@ -109,9 +109,8 @@ fn element_order<'p>(patch: &'p Map<String, Value>, field: &str) -> Result<Optio
 /// A value that had no counterpart: stored without its directives and without nulls.
 fn clean(value: &Value) -> Value {
     match value {
-        Value::Object(fields) if fields.get(directive::PATCH).is_some_and(|what| what == "delete") => {
-            Value::Object(Map::new())
-        }
+        // Whatever the directive is, there is nothing that it could be about.
+        Value::Object(fields) if fields.contains_key(directive::PATCH) => Value::Object(Map::new()),
         Value::Object(fields) => Value::Object(without_directives(fields)),
         Value::Array(items) => Value::Array(
             items.iter().filter(|item| item.get(directive::PATCH).is_none()).map(clean).collect(),

@@ -16,12 +16,35 @@ pub(crate) struct Decoded {
     pub(crate) objections: Vec<String>,
 }
 
+/// How a wrong type is told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Wording {
+    /// As by a reader of JSON.
+    Json,
+    /// As by what turns a patched map into an object (`k8s.io/apimachinery/pkg/runtime`, `FromUnstructured`).
+    Map,
+}
+
 /// Reads a whole object, or the part of one that stands under `path`.
 ///
 /// # Errors
 /// What Go says of the first value of a wrong type.
 pub(crate) fn decode(of: &Type, document: Document, path: &[&'static str]) -> Result<Decoded, String> {
+    decode_worded(of, document, path, Wording::Json)
+}
+
+/// As [`decode`], with the words of another reader.
+///
+/// # Errors
+/// What that reader says of the first value of a wrong type.
+pub(crate) fn decode_worded(
+    of: &Type,
+    document: Document,
+    path: &[&'static str],
+    wording: Wording,
+) -> Result<Decoded, String> {
     let mut reader = Reader {
+        wording,
         types: Types::get(),
         within: of.name,
         fields: path.to_vec(),
@@ -41,6 +64,7 @@ pub(crate) fn decode(of: &Type, document: Document, path: &[&'static str]) -> Re
 }
 
 struct Reader {
+    wording: Wording,
     types: &'static Types,
     /// The struct that is being read, as Go's messages name it.
     within: &'static str,
@@ -180,6 +204,29 @@ impl Reader {
     }
 
     fn misfit(&self, what: &str, shape: &Shape, field: Option<&Field>) -> String {
+        if self.wording == Wording::Map {
+            let number = what.strip_prefix("number").map(|number| number.contains(['.', 'e']));
+            let kind = match (what, number) {
+                ("array", _) => "slice",
+                ("object", _) => "map",
+                (_, Some(true)) => "float64",
+                (_, Some(false)) => "int64",
+                (scalar, None) => scalar,
+            };
+            return match shape {
+                Shape::List(_) | Shape::Bytes => format!("cannot restore slice from {kind}"),
+                Shape::Struct(_) => format!("cannot restore struct from: {kind}"),
+                Shape::Map(_) => format!("cannot restore map from {kind}"),
+                shape => {
+                    let given = match kind {
+                        "slice" => "[]interface {}",
+                        "map" => "map[string]interface {}",
+                        scalar => scalar,
+                    };
+                    format!("cannot convert {given} to {}", self.types.go_name(shape, field))
+                }
+            };
+        }
         format!(
             "json: cannot unmarshal {what} into Go struct field {}.{} of type {}",
             self.within,

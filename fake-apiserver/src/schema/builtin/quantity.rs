@@ -45,6 +45,20 @@ pub(crate) fn canonical(text: &str) -> Result<String, &'static str> {
     Ok(format!("{sign}{canonical}"))
 }
 
+/// Whether one quantity is greater than another; false if either is none.
+pub(crate) fn exceeds(one: &str, other: &str) -> bool {
+    let value = |text: &str| {
+        let unsigned = text.trim_start_matches(['+', '-']);
+        let digits = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
+        let (number, suffix) = unsigned.split_at(digits);
+        let (_, base_two, base_ten) = scale(suffix)?;
+        let number: f64 = number.parse().ok()?;
+        let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
+        Some(sign * number * 2_f64.powi(i32::try_from(base_two).ok()?) * 10_f64.powi(base_ten))
+    };
+    matches!((value(one), value(other)), (Some(one), Some(other)) if one > other)
+}
+
 fn has_form(suffix: &str) -> bool {
     let letters = suffix.find(|c: char| !"eEinumkKMGTP".contains(c)).unwrap_or(suffix.len());
     let rest = suffix[letters..].strip_prefix(['+', '-']).unwrap_or(&suffix[letters..]);
@@ -180,6 +194,12 @@ mod tests {
         assert_eq!(canonical("1x"), Err(FORM));
         assert_eq!(canonical("1Zi"), Err(FORM));
         assert_eq!(canonical("1mm"), Err("unable to parse quantity's suffix"));
+    }
+
+    #[test]
+    fn quantities_compare_by_value() {
+        assert!(exceeds("2", "1") && exceeds("1Gi", "1G") && exceeds("1", "999m"));
+        assert!(!exceeds("1000m", "1") && !exceeds("", "1") && !exceeds("-1", "0"));
     }
 
     proptest::proptest! {

@@ -11,7 +11,8 @@ const LAYOUT: [&str; 12] = ["2006", "-", "01", "-", "02", "T", "15", ":", "04", 
 /// What Go says of a text that is no time.
 pub(crate) fn canonical(text: &str, micros: bool) -> Result<String, String> {
     let layout = if micros { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
-    let time = in_layout(text).and_then(|()| text.parse::<Timestamp>().map_err(|_| (text.to_owned(), "")));
+    let time =
+        in_layout(text, micros).and_then(|()| text.parse::<Timestamp>().map_err(|_| (text.to_owned(), "")));
     let time = time.map_err(|(rest, piece)| {
         let why = if piece.is_empty() {
             "day out of range".to_owned()
@@ -33,7 +34,7 @@ pub(crate) fn written(time: Timestamp, micros: bool) -> String {
 }
 
 /// Checks the form of a time; tells what was left when a piece did not fit.
-fn in_layout(text: &str) -> Result<(), (String, &'static str)> {
+fn in_layout(text: &str, micros: bool) -> Result<(), (String, &'static str)> {
     let mut rest = text;
     for piece in LAYOUT {
         let fits = |length: usize| {
@@ -41,6 +42,15 @@ fn in_layout(text: &str) -> Result<(), (String, &'static str)> {
         };
         let length = match piece {
             "Z07:00" => {
+                if micros {
+                    let six = |rest: &str| {
+                        let digits = rest.strip_prefix('.').and_then(|rest| rest.get(..6));
+                        digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
+                    };
+                    if !six(rest) {
+                        return Err((rest.to_owned(), ".000000"));
+                    }
+                }
                 let fraction = rest.strip_prefix(['.', ',']).map_or(0, |fraction| {
                     1 + fraction.find(|c: char| !c.is_ascii_digit()).unwrap_or(fraction.len())
                 });
@@ -65,7 +75,7 @@ mod tests {
     fn times_are_written_in_utc() {
         assert_eq!(canonical("2024-02-03T04:05:06+02:00", false).unwrap(), "2024-02-03T02:05:06Z");
         assert_eq!(canonical("2024-02-03T04:05:06.5Z", false).unwrap(), "2024-02-03T04:05:06Z");
-        assert_eq!(canonical("2024-02-03T04:05:06.5Z", true).unwrap(), "2024-02-03T04:05:06.500000Z");
+        assert_eq!(canonical("2024-02-03T04:05:06.500000Z", true).unwrap(), "2024-02-03T04:05:06.500000Z");
     }
 
     #[test]
@@ -75,6 +85,8 @@ mod tests {
             refusal,
             "parsing time \"tomorrow\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"tomorrow\" as \"2006\""
         );
+        let refusal = canonical("2024-02-03T04:05:06.5Z", true).unwrap_err();
+        assert!(refusal.ends_with("cannot parse \".5Z\" as \".000000\""), "{refusal}");
         let refusal = canonical("2024-02-03 04:05", false).unwrap_err();
         assert!(refusal.ends_with("cannot parse \" 04:05\" as \"T\""), "{refusal}");
     }
