@@ -181,7 +181,7 @@ impl Incoming<'_> {
         match (verb, call.subresource.as_str()) {
             ("", _) => Err(Status::method_not_allowed()),
             (_, part) if connect::is_connection(part) => {
-                connect::refuse(state, &call, self.info.query.get("container"))
+                connect::refuse(state, call, self.info.query.get("container"))
             }
             ("get", "scale") => {
                 let stored = get::get(state, call, "")?;
