@@ -121,14 +121,17 @@ pub(crate) fn acceptable() -> BoxedStrategy<Wish> {
         .boxed()
 }
 
-/// A wish in which some values, anywhere in the spec, are something else entirely.
+/// A wish in which some values, anywhere in the spec, are something else entirely, as far as it can still be read.
 pub(crate) fn disturbed() -> impl Strategy<Value = Wish> {
-    (valid(), vec((any::<Index>(), tree()), 1..6)).prop_map(|(mut wish, noises)| {
+    (valid(), vec((any::<Index>(), tree()), 1..20)).prop_map(|(mut wish, noises)| {
         for (position, noise) in noises {
             let mut paths = Vec::new();
             collect_paths(&wish.spec, String::new(), &mut paths);
-            let path: &String = position.get(&paths[..paths.len().max(2) - 1]);
-            *wish.spec.pointer_mut(path).unwrap() = noise;
+            let path: &String = position.get(&paths);
+            let before = std::mem::replace(wish.spec.pointer_mut(path).unwrap(), noise);
+            if Component::from_value(&wish.resource()).is_err() {
+                *wish.spec.pointer_mut(path).unwrap() = before;
+            }
         }
         wish
     })
