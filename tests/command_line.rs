@@ -119,7 +119,7 @@ fn crds_prints_both_definitions_and_bundles_lists_the_releases() {
     let listed = operator(&["bundles", "list"], "");
     let lines: Vec<_> = text(&listed.stdout).lines().collect();
     assert!(lines.starts_with(&["knative-serving   1.23.0", "knative-serving   1.22.0"]), "{lines:?}");
-    assert!(lines.contains(&"ingress           1.23      istio kourier"), "{lines:?}");
+    assert!(lines.contains(&"ingress           1.23      contour gateway-api istio kourier"), "{lines:?}");
     let nowhere = operator(&["bundles", "list", "--data-path", "/nowhere"], "");
     assert_eq!(nowhere.status.code(), Some(1));
 }
