@@ -113,7 +113,7 @@ impl fmt::Display for Expectation {
 }
 
 /// Whether the text has the form of the pattern, in which `*` stands for any text.
-fn matches(pattern: &str, text: &str) -> bool {
+pub fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
         Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {

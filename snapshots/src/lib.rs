@@ -15,6 +15,6 @@ mod outcome;
 mod show;
 
 pub use case::{Case, CaseError};
-pub use expectation::Expectation;
+pub use expectation::{Expectation, Malformed, matches};
 pub use outcome::{Outcome, Workbench};
 pub use show::{difference, whole};

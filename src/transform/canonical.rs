@@ -53,6 +53,10 @@ pub(super) fn write(_: &Context<'_>, object: &mut Object) -> Result<(), Transfor
 fn write_pod(object: &mut Object) {
     if let Some(pod) = pods::pod_spec(object) {
         pod.retain(|field, value| *value != json!(false) || !FALSE_BY_ABSENCE.contains(&field.as_str()));
+        let tolerations = pod.get_mut("tolerations").and_then(Value::as_array_mut).into_iter().flatten();
+        for toleration in tolerations.filter_map(Value::as_object_mut) {
+            toleration.retain(|_, value| *value != json!(""));
+        }
     }
     pods::containers(object).for_each(rewrite);
     pods::init_containers(object).for_each(rewrite);
@@ -146,6 +150,7 @@ mod tests {
     fn pods_are_written_the_way_the_api_server_stores_them() {
         let given = json!({
             "hostNetwork": false, "hostPID": true, "enableServiceLinks": false,
+            "tolerations": [{"key": "a", "operator": "Exists", "value": "", "tolerationSeconds": 0}],
             "containers": [{"name": "a", "env": [
                 {"name": "EMPTY", "value": ""},
                 {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
@@ -155,6 +160,7 @@ mod tests {
         });
         let stored = json!({
             "hostPID": true, "enableServiceLinks": false,
+            "tolerations": [{"key": "a", "operator": "Exists", "tolerationSeconds": 0}],
             "containers": [{"name": "a", "env": [
                 {"name": "EMPTY"},
                 {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "0"}}},

@@ -140,15 +140,21 @@ pub(super) fn place_service(context: &Context<'_>, object: &mut Object) -> Resul
     Ok(())
 }
 
-/// The namespace of the local gateway's Service in the user's `config-istio`, in its new or its old notation.
+/// The namespace of the local gateway's Service in the user's `config-istio`: in its list of gateways, else in the old
+/// notation.
 fn local_gateway_namespace(context: &Context<'_>) -> Option<String> {
     let config = context.component.spec.common.config_of("config-istio")?;
-    if let Some(text) = config.get("local-gateways") {
-        let gateways = parse::parse_documents(text.as_bytes()).ok()?.into_iter().next()?;
-        let gateway =
-            gateways.as_array()?.iter().find(|gateway| gateway.get("name") == Some(&LOCAL.into()))?;
-        return gateway.get("namespace")?.as_str().filter(|namespace| !namespace.is_empty()).map(Into::into);
-    }
-    let address = config.get(&format!("local-gateway.{}.{LOCAL}", context.facts.namespace))?;
-    address.split('.').nth(1).filter(|namespace| !namespace.is_empty()).map(Into::into)
+    let listed = config.get("local-gateways").and_then(|text| listed_namespace(text));
+    let namespace = listed.or_else(|| {
+        let address = config.get(&format!("local-gateway.{}.{LOCAL}", context.facts.namespace))?;
+        address.split('.').nth(1).map(Into::into)
+    });
+    namespace.filter(|namespace| !namespace.is_empty())
+}
+
+/// The namespace of the local gateway in a list of gateways.
+fn listed_namespace(text: &str) -> Option<String> {
+    let gateways = parse::parse_documents(text.as_bytes()).ok()?.into_iter().next()?;
+    let gateway = gateways.as_array()?.iter().find(|gateway| gateway.get("name") == Some(&LOCAL.into()))?;
+    gateway.get("namespace")?.as_str().map(Into::into)
 }

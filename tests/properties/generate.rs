@@ -81,16 +81,19 @@ pub(crate) fn released(kind: ComponentKind) -> Vec<Part> {
     runtime.block_on(Catalog::new(Arc::new(Embedded), "").release(&component)).unwrap().parts
 }
 
-/// A wish of either kind whose spec the API server would admit.
+/// A wish of either kind whose spec the API server would admit. Most of its overrides meet something.
 pub(crate) fn valid() -> BoxedStrategy<Wish> {
     let wishes = ComponentKind::ALL.map(|kind| {
         let parts = released(kind);
         let names = names_in(&parts);
         let definition = crd::definition(kind);
         let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
-        let released = Released(parts);
-        of_schema(schema, &names)
-            .prop_map(move |spec| Wish { kind, spec, released: released.clone() })
+        let (targets, released) = (Targets::of(&parts), Released(parts));
+        (of_schema(schema, &names), vec(any::<Index>(), 40))
+            .prop_map(move |(mut spec, choices)| {
+                targets.aim(&mut spec, &choices);
+                Wish { kind, spec, released: released.clone() }
+            })
             .boxed()
     });
     select(wishes.to_vec()).prop_flat_map(|wish| wish).boxed()
@@ -107,9 +110,7 @@ pub(crate) fn acceptable() -> BoxedStrategy<Wish> {
             if let Some(certs) = wish.spec.get_mut("controller-custom-certs") {
                 *certs = json!({"type": "Secret", "name": "ca"});
             }
-            for budget in
-                wish.spec.get_mut("podDisruptionBudgets").and_then(Value::as_array_mut).into_iter().flatten()
-            {
+            for budget in elements(&mut wish.spec, "podDisruptionBudgets") {
                 budget.as_object_mut().unwrap().remove("maxUnavailable");
             }
             if let Some(config) = wish.spec.get_mut("config").and_then(Value::as_object_mut) {
@@ -120,13 +121,18 @@ pub(crate) fn acceptable() -> BoxedStrategy<Wish> {
         .boxed()
 }
 
-/// A wish in which one value, anywhere in the spec, is something else entirely.
+/// A wish in which some values, anywhere in the spec, are something else entirely, as far as it can still be read.
 pub(crate) fn disturbed() -> impl Strategy<Value = Wish> {
-    (valid(), any::<Index>(), tree()).prop_map(|(mut wish, position, noise)| {
-        let mut paths = Vec::new();
-        collect_paths(&wish.spec, String::new(), &mut paths);
-        let path: &String = position.get(&paths);
-        *wish.spec.pointer_mut(path).unwrap() = noise;
+    (valid(), vec((any::<Index>(), tree()), 1..20)).prop_map(|(mut wish, noises)| {
+        for (position, noise) in noises {
+            let mut paths = Vec::new();
+            collect_paths(&wish.spec, String::new(), &mut paths);
+            let path: &String = position.get(&paths);
+            let before = std::mem::replace(wish.spec.pointer_mut(path).unwrap(), noise);
+            if Component::from_value(&wish.resource()).is_err() {
+                *wish.spec.pointer_mut(path).unwrap() = before;
+            }
+        }
         wish
     })
 }
@@ -143,6 +149,74 @@ fn collect_paths(value: &Value, path: String, paths: &mut Vec<String>) {
         _ => {}
     }
     paths.push(path);
+}
+
+/// What the overrides of a resource can meet in a release.
+#[derive(Clone)]
+struct Targets {
+    /// Workloads by the name that addresses them, with the names of their containers.
+    workloads: Vec<(String, Vec<String>)>,
+    services: Vec<String>,
+    budgets: Vec<String>,
+}
+
+impl Targets {
+    fn of(parts: &[Part]) -> Self {
+        let objects = || parts.iter().flat_map(|part| part.objects.iter());
+        let names =
+            |kind: &str| objects().filter(|o| o.kind() == kind).map(|o| o.name().to_owned()).collect();
+        let workload = |object: &Object| {
+            let containers = object.value().pointer("/spec/template/spec/containers")?.as_array()?;
+            let containers = containers.iter().map(|c| c["name"].as_str().unwrap().to_owned()).collect();
+            let name = if object.name().is_empty() { object.generate_name() } else { object.name() };
+            Some((name.to_owned(), containers))
+        };
+        Self {
+            workloads: objects().filter_map(workload).collect(),
+            services: names("Service"),
+            budgets: names("PodDisruptionBudget"),
+        }
+    }
+
+    /// Points three quarters of the overrides to something that exists.
+    fn aim(&self, spec: &mut Value, choices: &[Index]) {
+        let mut choices = choices.iter().cycle();
+        let mut choose = move |count: usize| {
+            let choice = choices.next().unwrap().index(count * 4);
+            (choice < count * 3).then_some(choice % count)
+        };
+        for (field, names) in [("services", &self.services), ("podDisruptionBudgets", &self.budgets)] {
+            for entry in elements(spec, field) {
+                if let Some(choice) = choose(names.len()) {
+                    entry["name"] = names[choice].as_str().into();
+                }
+            }
+        }
+        for entry in elements(spec, "resources") {
+            if let Some(choice) = choose(self.workloads.len()) {
+                entry["container"] = self.workloads[choice].1[0].as_str().into();
+            }
+        }
+        for field in ["workloads", "deployments"] {
+            for entry in elements(spec, field) {
+                let Some(choice) = choose(self.workloads.len()) else { continue };
+                let (name, containers) = &self.workloads[choice];
+                entry["name"] = name.as_str().into();
+                for part in ["env", "resources", "readinessProbes", "livenessProbes"] {
+                    for entry in elements(entry, part) {
+                        if let Some(choice) = choose(containers.len()) {
+                            entry["container"] = containers[choice].as_str().into();
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The elements of a list that a map may have.
+pub(crate) fn elements<'a>(map: &'a mut Value, field: &str) -> impl Iterator<Item = &'a mut Value> + use<'a> {
+    map.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
 /// Every name in the objects, and the forms in which a resource refers to them.

@@ -51,6 +51,14 @@ fn the_local_gateway_service_stands_beside_istio_and_has_no_owner() {
         "edge"
     );
     assert_eq!(placed(json!({"local-gateway.ns.knative-local-gateway": "short"})), "istio-system");
+    assert_eq!(
+        placed(json!({
+            "local-gateways": "- {name: other, namespace: a}",
+            "local-gateway.ns.knative-local-gateway": "svc.edge.svc.cluster.local",
+        })),
+        "edge",
+        "a list without the gateway says nothing"
+    );
 }
 
 #[test]

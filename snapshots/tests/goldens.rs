@@ -1,7 +1,7 @@
 //! Plans every recorded case and compares the objects with what the reference operator would apply.
 //!
 //! The recordings and the releases are no part of this repository: `GOLDENS` and `KO_DATA_PATH` say where they are.
-//! What counts as equal, and the form of `snapshots/deviations.txt`, is described beside the recordings.
+//! What counts as equal, and the form of `deviations.txt`, is described beside the recordings.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -234,7 +234,7 @@ struct Deviation([String; 3]);
 
 impl Deviation {
     fn read() -> Vec<Self> {
-        let text = include_str!("../snapshots/deviations.txt");
+        let text = include_str!("../deviations.txt");
         let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
         let fields = |line: &str| {
             let fields: Vec<_> = line.split('|').map(|field| field.trim().to_owned()).collect();
@@ -246,16 +246,6 @@ impl Deviation {
     }
 
     fn allows(&self, case: &str, object: &str, path: &str) -> bool {
-        self.0.iter().zip([case, object, path]).all(|(pattern, text)| matches(pattern, text))
-    }
-}
-
-/// Whether the text has the form of the pattern, in which `*` stands for any text.
-fn matches(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {
-            (0..=text.len()).any(|i| text.is_char_boundary(i) && matches(rest, &text[i..]))
-        }),
+        self.0.iter().zip([case, object, path]).all(|(pattern, text)| snapshots::matches(pattern, text))
     }
 }
