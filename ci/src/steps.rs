@@ -51,11 +51,12 @@ pub(crate) enum Outcome {
 }
 
 /// Where reference data can be, and the variable that tells a test so.
-const REFERENCE_DATA: [(&str, &str); 4] = [
+const REFERENCE_DATA: [(&str, &str); 5] = [
     ("KO_DATA_PATH", "knative"),
     ("GOLDENS", "goldens"),
     ("CONFORMANCE_CASES", "conformance/cases"),
     ("TAKEOVER_OBJECTS", "takeover"),
+    ("OPERATOR_CRDS", "crds"),
 ];
 
 /// The steps in the order in which they run.
@@ -306,7 +307,7 @@ mod tests {
         let text = listing(&steps(Some(Path::new("/s")), |name| name == "GOLDENS"));
         assert!(
             text.contains(
-                "KO_DATA_PATH=/s/knative CONFORMANCE_CASES=/s/conformance/cases TAKEOVER_OBJECTS=/s/takeover INSTA_UPDATE=no"
+                "KO_DATA_PATH=/s/knative CONFORMANCE_CASES=/s/conformance/cases TAKEOVER_OBJECTS=/s/takeover OPERATOR_CRDS=/s/crds INSTA_UPDATE=no"
             )
         );
         assert_eq!(text.matches("-- demo").count(), 2);

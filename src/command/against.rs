@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use futures::StreamExt;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::CommandError;
-use super::diff::{Changed, Diff, compare};
+use super::diff::{Changed, Diff, Field, fields};
 use crate::api::Component;
 use crate::api::message::chain;
 use crate::apply::anchor::GROUP_KINDS;
@@ -92,7 +92,7 @@ pub(super) async fn differences(
 /// What is on the cluster in place of a desired object.
 enum Found {
     Absent,
-    There(Vec<super::diff::Field>),
+    There(Vec<Field>),
     Refused(String),
 }
 
@@ -109,11 +109,7 @@ async fn difference(cluster: &Cluster, object: &Object) -> (ObjectKey, Result<Fo
             return Ok(Found::Absent);
         };
         match cluster.dry_run(&without_status(object)).await {
-            Ok(applied) => {
-                let mut fields = Vec::new();
-                compare(&own_part(&live), &own_part(&applied), "", &mut fields);
-                Ok(Found::There(fields))
-            }
+            Ok(applied) => Ok(Found::There(fields(&own_part(&live), &own_part(&applied)))),
             Err(error) if error.failure.is_rejection() => Ok(Found::Refused(chain(&error))),
             Err(error) => Err(error),
         }
@@ -123,22 +119,26 @@ async fn difference(cluster: &Cluster, object: &Object) -> (ObjectKey, Result<Fo
 
 /// `status` is not the operator's to write.
 fn without_status(object: &Object) -> Object {
-    let mut value = object.value().clone();
-    if let Some(members) = value.as_object_mut() {
+    changed(object, |members| {
         members.remove("status");
-    }
-    Object::try_from(value).unwrap_or_else(|_| object.clone())
+    })
 }
 
 /// Without what others write: `status`, and what the server keeps in metadata.
-fn own_part(object: &Object) -> Value {
-    let mut value = without_status(object).value().clone();
-    if let Some(metadata) = value["metadata"].as_object_mut() {
-        SERVER_SIDE.iter().for_each(|name| {
-            metadata.remove(*name);
-        });
+fn own_part(object: &Object) -> Object {
+    changed(&without_status(object), |members| {
+        if let Some(metadata) = members.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.retain(|name, _| !SERVER_SIDE.contains(&name.as_str()));
+        }
+    })
+}
+
+fn changed(object: &Object, change: impl FnOnce(&mut Map<String, Value>)) -> Object {
+    let mut value = object.value().clone();
+    if let Some(members) = value.as_object_mut() {
+        change(members);
     }
-    value
+    Object::try_from(value).unwrap_or_else(|_| object.clone())
 }
 
 /// Members of the set that the plan does not hold any more. Which kinds to look for is told by the set's parent.

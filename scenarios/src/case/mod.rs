@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod definitions;
+#[cfg(test)]
 mod install;
 #[cfg(test)]
 mod isolation;
