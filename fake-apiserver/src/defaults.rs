@@ -23,6 +23,10 @@ pub(crate) fn fill(id: &str, object: &mut Value) {
             drop_empty(object, &["data"]);
         }
         "events" => event(object),
+        "namespaces" => {
+            let name = object["metadata"]["name"].clone();
+            object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
+        }
         "persistentvolumeclaims" => {
             set(object, "metadata.finalizers", json!(["kubernetes.io/pvc-protection"]))
         }

@@ -51,8 +51,7 @@ pub(crate) fn prepare_create(state: &mut State, call: &Call, object: &mut Value)
     if resource.traits.generation {
         metadata["generation"] = json!(1);
     }
-    // What a client says about the status of a new object does not count.
-    if call.version().has("status") && !matches!(&*resource.id, "nodes") {
+    if has_own_status(call) {
         clear_status(call, object);
     }
     match &*resource.id {
@@ -62,7 +61,6 @@ pub(crate) fn prepare_create(state: &mut State, call: &Call, object: &mut Value)
                 finalizers.into_iter().filter(|name| name != "kubernetes").collect();
             finalizers.push(json!("kubernetes"));
             object["spec"]["finalizers"] = json!(finalizers);
-            object["metadata"]["labels"]["kubernetes.io/metadata.name"] = json!(call.name);
         }
         "services" => allocate_addresses(state, object),
         "jobs.batch" => label_job(&uid, &call.name, object),
@@ -88,6 +86,11 @@ fn note_storage_version(definition: &mut Value) {
         Some(stored) => stored.push(name),
         None => definition["status"]["storedVersions"] = json!([name]),
     }
+}
+
+/// Whether what a client says about the status of a new object does not count.
+fn has_own_status(call: &Call) -> bool {
+    call.version().has("status") && !call.resource().is("nodes")
 }
 
 /// The status that an object has before anybody reports one.
@@ -174,8 +177,17 @@ fn label_job(uid: &str, name: &str, object: &mut Value) {
     }
 }
 
-/// Puts back what the endpoint may not change.
-pub(crate) fn prepare_update(call: &Call, old: &Value, new: &mut Value) {
+/// Drops what a new object says that nobody may say, and so nobody owns: its status.
+pub(crate) fn reset_new(call: &Call, object: &mut Value) {
+    if has_own_status(call)
+        && let Some(members) = object.as_object_mut()
+    {
+        members.remove("status");
+    }
+}
+
+/// Puts back what an endpoint resets, before owners are recorded: nobody comes to own it by sending it.
+pub(crate) fn reset(call: &Call, old: &Value, new: &mut Value) {
     let resource = call.resource();
     match call.subresource.as_str() {
         // Says itself what it changes.
@@ -183,11 +195,6 @@ pub(crate) fn prepare_update(call: &Call, old: &Value, new: &mut Value) {
         "" | "scale" => {
             if call.version().has("status") {
                 copy_member(old, new, "status");
-            }
-            match &*resource.id {
-                "namespaces" => copy_member(old, new, "spec"),
-                "customresourcedefinitions.apiextensions.k8s.io" => note_storage_version(new),
-                _ => {}
             }
         }
         "finalize" => {
@@ -215,6 +222,17 @@ pub(crate) fn prepare_update(call: &Call, old: &Value, new: &mut Value) {
             }
         }
     }
+}
+
+/// Puts back what an update may not change. Who sent another value owns it nevertheless.
+pub(crate) fn prepare_update(call: &Call, old: &Value, new: &mut Value) {
+    if matches!(call.subresource.as_str(), "" | "scale") {
+        match &*call.resource().id {
+            "namespaces" => copy_member(old, new, "spec"),
+            "customresourcedefinitions.apiextensions.k8s.io" => note_storage_version(new),
+            _ => {}
+        }
+    }
     for field in [
         "uid",
         "creationTimestamp",
@@ -226,11 +244,9 @@ pub(crate) fn prepare_update(call: &Call, old: &Value, new: &mut Value) {
         "namespace",
         "generateName",
     ] {
-        let (from, to) = (&old["metadata"][field], &mut new["metadata"]);
-        if field == "generateName" && from.is_null() {
-            continue;
+        if field != "generateName" || !old["metadata"][field].is_null() {
+            copy_member(&old["metadata"], &mut new["metadata"], field);
         }
-        to[field] = from.clone();
     }
 }
 
@@ -279,10 +295,6 @@ pub(crate) fn carry_over(id: &str, old: &Value, new: &mut Value) {
         "jobs.batch" if new["spec"]["selector"].is_null() => {
             new["spec"]["selector"] = old["spec"]["selector"].clone();
             new["spec"]["template"]["metadata"] = old["spec"]["template"]["metadata"].clone();
-        }
-        "namespaces" => {
-            let name = old["metadata"]["name"].clone();
-            new["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
         }
         _ => {}
     }

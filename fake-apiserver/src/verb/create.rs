@@ -36,8 +36,12 @@ pub(crate) fn create(
     admission::lifecycle::check_create(state, call)?;
     apply_schema(call, &mut object, tracked)?;
     defaults::fill(&call.resource().id, &mut object);
-    strategy::prepare_create(state, call, &mut object);
+    strategy::reset_new(call, &mut object);
     settle_object(call, &mut object);
+    if !tracked {
+        apply::track_update(None, &mut object, &call.version().merge, &call.writer());
+    }
+    strategy::prepare_create(state, call, &mut object);
     admission::lifecycle::check_account(state, call, &object)?;
     auth::escalation::check(state, call, &object, None)?;
     admission::mutate(state, call, Change::create(&object))?;
@@ -52,9 +56,6 @@ pub(crate) fn create(
         return Err(Status::invalid(&call.resource().kind_name(), &call.name, &errors));
     }
     warn(call, &object, None);
-    if !tracked {
-        apply::track_update(None, &mut object, &call.version().merge, &call.writer());
-    }
     admission::validate(state, call, Change::create(&object))?;
     convert::to_stored(state, call, &mut object)?;
     let (id, key) = (call.resource().id.clone(), call.key());

@@ -58,13 +58,17 @@ pub(crate) fn update(
     apply_schema(call, &mut new, origin == Origin::Apply)?;
     let old = convert::seen(state, call, &live.value)?;
     let mut errors = system_field_errors(&old, &new);
-    strategy::prepare_update(call, &old, &mut new);
+    strategy::reset(call, &old, &mut new);
     defaults::fill(&call.resource().id, &mut new);
+    settle_object(call, &mut new);
+    if origin != Origin::Apply {
+        apply::track_update(Some(&old), &mut new, &call.version().merge, &call.writer());
+    }
+    strategy::prepare_update(call, &old, &mut new);
     strategy::carry_over(&call.resource().id, &old, &mut new);
     if call.resource().is("services") {
         strategy::allocate_addresses(state, &mut new);
     }
-    settle_object(call, &mut new);
     strategy::bump_generation(call, &old, &mut new);
     auth::escalation::check(state, call, &new, Some(&old))?;
     admission::mutate(state, call, Change::update(&old, &new))?;
@@ -78,9 +82,6 @@ pub(crate) fn update(
         return Err(Status::invalid(&call.resource().kind_name(), &call.name, &errors));
     }
     warn(call, &new, Some(&old));
-    if origin != Origin::Apply {
-        apply::track_update(Some(&old), &mut new, &call.version().merge, &call.writer());
-    }
     admission::validate(state, call, Change::update(&old, &new))?;
     convert::to_stored(state, call, &mut new)?;
     if same(&live.value, &new) {
