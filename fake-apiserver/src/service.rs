@@ -307,20 +307,15 @@ impl Incoming<'_> {
         call: &mut Call,
         accept: Accept,
     ) -> Answer<Response<ResponseBody>> {
-        let (_, scale) = if self.info.verb == "update" {
+        let scale = if self.info.verb == "update" {
             call.options = WriteOptions::parse(&self.info.query, "UpdateOptions")?;
             let body = self.decode(call)?;
-            scale::modify(state, call, |_| Ok(body))?
+            scale::put(state, call, body)?
         } else {
             call.options = WriteOptions::parse(&self.info.query, "PatchOptions")?;
             let kind = self.patch_kind(call)?;
             let body = self.decode_patch(call, kind)?;
-            scale::modify(state, call, |before| match kind {
-                PatchKind::Json => {
-                    crate::patch::json(before, &body).map_err(|why| Status::bad_request(why.to_string()))
-                }
-                _ => Ok(crate::patch::merge(before, &body)),
-            })?
+            scale::patch(state, call, kind, &body)?
         };
         Ok(respond(200, encode(&scale), accept))
     }

@@ -79,7 +79,7 @@ pub fn apply(
         difference.take_from(&mut entry.fields);
     }
     let mut own = Entry::new(writer, &writer.manager, Operation::Apply);
-    own.time = if unchanged { last.and_then(|last| last.time) } else { writer.entry_time() };
+    own.time = if unchanged { last.and_then(|last| last.time) } else { Some(writer.time.clone()) };
     own.fields = fields;
     entries.push(own);
     managers::store(&mut new, entries);

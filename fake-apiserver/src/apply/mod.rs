@@ -13,12 +13,14 @@ mod kubectl;
 mod managers;
 mod merge;
 mod prune;
+mod scale;
 #[cfg(test)]
 mod tests;
 mod update;
 
 pub use applied::apply;
 pub use field_set::FieldSet;
+pub use scale::{owners_from_scale, owners_to_scale};
 pub use update::{keep_times, track_update};
 
 /// Who writes, and how it is recorded in `metadata.managedFields`.
@@ -30,14 +32,8 @@ pub struct Writer {
     pub api_version: String,
     /// `status`, `scale`, … for a subresource request.
     pub subresource: Option<String>,
-    /// RFC 3339 time in whole seconds, UTC. Empty: entries get no time, as those of the `scale` subresource.
+    /// RFC 3339 time in whole seconds, UTC.
     pub time: String,
-}
-
-impl Writer {
-    fn entry_time(&self) -> Option<String> {
-        Some(self.time.clone()).filter(|time| !time.is_empty())
-    }
 }
 
 /// Why an apply is refused.

@@ -76,6 +76,6 @@ pub(super) fn record(difference: Difference, writer: &Writer, manager: &str, ent
         None => Entry::new(writer, manager, Operation::Update),
     };
     own.fields.unite(difference.changed);
-    own.time = writer.entry_time();
+    own.time = Some(writer.time.clone());
     entries.push(own);
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::body::{self, metadata_of};
+use super::create;
 use super::get::find;
 use super::update::{Origin, update};
-use super::{check_type, create};
 use crate::apply::{self, ApplyError};
 use crate::auth::rbac::{self, Attributes};
 use crate::convert;
@@ -62,10 +62,7 @@ pub(crate) fn patch(
     if kind == PatchKind::Apply {
         return apply(state, call, body.clone());
     }
-    if call.options.force.is_some() {
-        let force = FieldError::forbidden("force", "may not be specified for non-apply patch");
-        return Err(Status::invalid_options("PatchOptions", &[force]));
-    }
+    check_no_apply(call)?;
     let live = find(state, call)?.clone();
     let old = convert::seen(state, call, &live.value)?;
     let new = match kind {
@@ -99,20 +96,29 @@ fn refusal(error: PatchError) -> Box<Status> {
     }
 }
 
-fn apply(state: &mut State, call: &mut Call, mut applied: Value) -> Answer<(Arc<Stored>, bool)> {
+/// Refuses options that only an apply may have.
+pub(super) fn check_no_apply(call: &Call) -> Answer<()> {
+    if call.options.force.is_some() {
+        let force = FieldError::forbidden("force", "may not be specified for non-apply patch");
+        return Err(Status::invalid_options("PatchOptions", &[force]));
+    }
+    Ok(())
+}
+
+/// Checks what is applied as an object of `expected`, an `apiVersion` and a kind; settles name and namespace.
+pub(super) fn check_applied(call: &mut Call, applied: &mut Value, expected: (&str, &str)) -> Answer<()> {
     if call.options.field_manager.is_empty() {
         let required = FieldError::required("fieldManager", "is required for apply patch");
         return Err(Status::invalid_options("PatchOptions", &[required]));
     }
     let text = |field: &str| applied[field].as_str().unwrap_or_default().to_owned();
     let (version, kind) = (text("apiVersion"), text("kind"));
-    if version.is_empty() || kind.is_empty() || kind != call.resource().kind {
+    if version != expected.0 || kind != expected.1 {
         let group_version = if version.contains('/') { version } else { format!("/{version}") };
         return Err(Status::bad_request(format!("invalid object type: {group_version}, Kind={kind}")));
     }
-    check_type(&state.registry, call, &mut applied)?;
-    keep_own_part(call, &mut applied);
-    let metadata = metadata_of(call, &mut applied)?;
+    keep_own_part(call, applied);
+    let metadata = metadata_of(call, applied)?;
     if metadata
         .get("managedFields")
         .is_some_and(|entries| entries.as_array().is_none_or(|list| !list.is_empty()))
@@ -127,10 +133,15 @@ fn apply(state: &mut State, call: &mut Call, mut applied: Value) -> Answer<(Arc<
         metadata.remove("namespace");
     }
     metadata.entry("name").or_insert_with(|| json!(call.name));
+    Ok(())
+}
+
+fn apply(state: &mut State, call: &mut Call, mut applied: Value) -> Answer<(Arc<Stored>, bool)> {
+    let served = call.served.clone();
+    check_applied(call, &mut applied, (&served.version().api_version, &served.resource.kind))?;
     let live = state.storage.get(&call.resource().id, &call.key()).cloned();
     let old = live.as_ref().map(|live| convert::seen(state, call, &live.value)).transpose()?;
     let force = call.options.force.unwrap_or(false);
-    let served = call.served.clone();
     let merged = apply::apply(old.as_ref(), &applied, &served.version().merge, &call.writer(), force);
     let new = merged.map_err(apply_refusal)?;
     match live {
@@ -186,7 +197,7 @@ fn may_create(state: &State, call: &Call) -> Answer<()> {
         .ok_or_else(|| rbac::forbidden(&call.user, &attributes))
 }
 
-fn apply_refusal(error: ApplyError) -> Box<Status> {
+pub(super) fn apply_refusal(error: ApplyError) -> Box<Status> {
     match error {
         // A field outside the schema, duplicate keys: the server has no type for these.
         ApplyError::Invalid(message) => Status::unexpected(message),

@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 
 use super::body::metadata_of;
 use super::get::find;
+use super::patch::{self, PatchKind};
 use super::update::{Origin, update};
+use crate::apply::{self, Writer};
 use crate::registry::ScalePaths;
-use crate::schema::FieldError;
+use crate::schema::{FieldError, MergeType, builtin_merge_type};
 use crate::state::{Call, State};
 use crate::status::{Answer, ResourceName, Status};
-use crate::storage::Stored;
 use crate::{convert, strategy};
 
 /// The Scale of a workload.
@@ -47,15 +48,49 @@ pub(crate) fn view(call: &Call, object: &Value) -> Answer<Value> {
     }))
 }
 
+/// Answers a put of a Scale.
+pub(crate) fn put(state: &mut State, call: &mut Call, body: Value) -> Answer<Value> {
+    modify(state, call, |call, before| {
+        let mut after = body;
+        apply::track_update(Some(before), &mut after, &merge_type(), &scale_writer(call));
+        Ok(after)
+    })
+}
+
+/// Answers a patch of a Scale.
+pub(crate) fn patch(state: &mut State, call: &mut Call, kind: PatchKind, body: &Value) -> Answer<Value> {
+    modify(state, call, |call, before| {
+        if kind == PatchKind::Apply {
+            let mut applied = body.clone();
+            patch::check_applied(call, &mut applied, ("autoscaling/v1", "Scale"))?;
+            let force = call.options.force.unwrap_or(false);
+            let scale = apply::apply(Some(before), &applied, &merge_type(), &scale_writer(call), force);
+            return scale.map_err(patch::apply_refusal);
+        }
+        patch::check_no_apply(call)?;
+        let mut after = match kind {
+            PatchKind::Json => {
+                crate::patch::json(before, body).map_err(|why| Status::bad_request(why.to_string()))?
+            }
+            _ => crate::patch::merge(before, body),
+        };
+        apply::track_update(Some(before), &mut after, &merge_type(), &scale_writer(call));
+        Ok(after)
+    })
+}
+
 /// Sets the number of replicas as `change` makes of the current Scale, and returns the new Scale.
-pub(crate) fn modify(
+fn modify(
     state: &mut State,
     call: &mut Call,
-    change: impl FnOnce(&Value) -> Answer<Value>,
-) -> Answer<(Arc<Stored>, Value)> {
+    change: impl FnOnce(&mut Call, &Value) -> Answer<Value>,
+) -> Answer<Value> {
     let live = find(state, call)?.clone();
-    let before = view(call, &live.value)?;
-    let mut after = change(&before)?;
+    let mut new = convert::seen(state, call, &live.value)?;
+    let pointer = paths(call)?.spec_replicas;
+    let mut before = view(call, &live.value)?;
+    apply::owners_to_scale(&new, &pointer, &mut before);
+    let mut after = change(call, &before)?;
     let metadata = metadata_of(call, &mut after)?;
     strategy::place(call, metadata)?;
     let replicas = after["spec"]["replicas"].as_i64().unwrap_or(0);
@@ -69,11 +104,23 @@ pub(crate) fn modify(
     if !version.is_empty() && version != live.revision.to_string() {
         return Err(Status::stale(&call.resource().name(), &call.name));
     }
-    let mut new = convert::seen(state, call, &live.value)?;
-    set(&mut new, &paths(call)?.spec_replicas, json!(replicas));
-    let stored = update(state, call, &live, new, Origin::Patch)?;
-    let scale = view(call, &stored.value)?;
-    Ok((stored, scale))
+    set(&mut new, &pointer, json!(replicas));
+    if after["metadata"]["managedFields"] != before["metadata"]["managedFields"] {
+        let api_version = call.version().api_version.clone();
+        apply::owners_from_scale(&mut new, &pointer, &after, &api_version);
+    }
+    let stored = update(state, call, &live, new, Origin::Apply)?;
+    view(call, &stored.value)
+}
+
+/// The merge facts of a Scale.
+fn merge_type() -> Arc<MergeType> {
+    builtin_merge_type("autoscaling", "Scale")
+}
+
+/// Who writes a Scale. It has a version of its own, whatever that of the workload is.
+fn scale_writer(call: &Call) -> Writer {
+    Writer { api_version: "autoscaling/v1".into(), ..call.writer() }
 }
 
 fn paths(call: &Call) -> Answer<ScalePaths> {

@@ -129,7 +129,7 @@ fn check_version(call: &Call, live: &Stored, new: &Value, origin: Origin) -> Ans
         }
     }
     let uid = metadata["uid"].as_str().unwrap_or_default();
-    if origin != Origin::Patch && !uid.is_empty() && uid != live.uid() {
+    if origin == Origin::Put && !uid.is_empty() && uid != live.uid() {
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
              Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
