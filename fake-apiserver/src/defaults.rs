@@ -378,6 +378,9 @@ fn secret(object: &mut Value) {
 
 fn autoscaler(object: &mut Value) {
     set(object, "spec.minReplicas", json!(1));
+    if object["apiVersion"] == "autoscaling/v1" {
+        return;
+    }
     let spec = &mut object["spec"];
     if spec["metrics"].as_array().is_none_or(Vec::is_empty) {
         let target = json!({ "type": "Utilization", "averageUtilization": 80 });

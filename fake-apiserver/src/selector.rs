@@ -289,6 +289,12 @@ impl FieldSelector {
         self.0.iter().map(|term| term.field.as_str())
     }
 
+    /// The same selector with other names for its fields.
+    pub(crate) fn renamed(mut self, name: impl Fn(&str) -> String) -> Self {
+        self.0.iter_mut().for_each(|term| term.field = name(&term.field));
+        self
+    }
+
     /// The value that the object's name must have, if the selector pins it.
     pub(crate) fn exact_name(&self) -> Option<&str> {
         self.0.iter().find(|term| term.equal && term.field == "metadata.name").map(|term| term.value.as_str())

@@ -202,27 +202,32 @@ fn is_label(text: &str) -> bool {
         && bytes.iter().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == b'-')
 }
 
-/// Why `key` is no label key (a qualified name), if it is none.
-pub(crate) fn bad_label_key(key: &str) -> Option<String> {
+/// Everything for which `key` is no qualified name, as label keys are.
+pub(crate) fn qualified_name_errors(key: &str) -> Vec<String> {
+    let mut errors = Vec::new();
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
     };
-    if let Some(prefix) = prefix {
-        if prefix.is_empty() {
-            return Some("prefix part must be non-empty".into());
-        }
-        if !prefix.split('.').all(is_label) {
-            return Some(format!("prefix part {SUBDOMAIN}"));
-        }
+    match prefix {
+        Some("") => errors.push("prefix part must be non-empty".into()),
+        Some(prefix) if !prefix.split('.').all(is_label) => errors.push(format!("prefix part {SUBDOMAIN}")),
+        _ => {}
     }
     if name.is_empty() {
-        return Some("name part must be non-empty".into());
+        errors.push("name part must be non-empty".into());
+    } else if name.len() > 63 {
+        errors.push("name part must be no more than 63 bytes".into());
     }
-    if name.len() > 63 {
-        return Some("name part must be no more than 63 bytes".into());
+    if !is_qualified(name) {
+        errors.push(QUALIFIED.to_owned());
     }
-    (!is_qualified(name)).then(|| QUALIFIED.to_owned())
+    errors
+}
+
+/// Why `key` is no label key (a qualified name), if it is none.
+pub(crate) fn bad_label_key(key: &str) -> Option<String> {
+    qualified_name_errors(key).into_iter().next()
 }
 
 /// Why `value` is no label value, if it is none.

@@ -181,7 +181,7 @@ fn parameters(state: &State, call: &Call, policy: &Value, binding: &Value) -> Re
     let wanted = reference["name"].as_str();
     let found: Vec<Value> = state
         .storage
-        .objects(&resource.id)
+        .objects(&resource.storage)
         .values()
         .map(|stored| &stored.value)
         .filter(|object| {

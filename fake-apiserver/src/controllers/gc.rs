@@ -207,7 +207,7 @@ fn place_of(state: &State, dependent: &Item, reference: &Value) -> Option<Item> 
         // A cluster-scoped object cannot have an owner in a namespace.
         return None;
     }
-    Some((resource.id.clone(), object_key(namespace, reference["name"].as_str()?)))
+    Some((resource.storage.clone(), object_key(namespace, reference["name"].as_str()?)))
 }
 
 fn owner(state: &State, dependent: &Item, reference: &Value) -> Owner {

@@ -4,6 +4,7 @@ mod access;
 mod counts;
 mod data;
 mod definition;
+mod event;
 mod hook;
 mod pod;
 mod policy;
@@ -87,6 +88,8 @@ fn object_errors(call: &Call, object: &Value) -> Vec<FieldError> {
         "validatingadmissionpolicybindings.admissionregistration.k8s.io" => policy::binding_errors(object),
         "poddisruptionbudgets.policy" => counts::budget_errors(object),
         "horizontalpodautoscalers.autoscaling" => counts::autoscaler_errors(object),
+        "events" => event::errors(object, false),
+        "events.events.k8s.io" => event::errors(object, true),
         "leases.coordination.k8s.io" => counts::lease_errors(object),
         "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => {
             access::role_errors(object, call.resource().namespaced)

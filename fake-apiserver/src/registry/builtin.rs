@@ -11,7 +11,7 @@ use crate::schema::builtin::table::Types;
 use crate::schema::builtin_merge_type;
 use crate::storage::ResourceId;
 
-/// Group, versions (preferred first, `*` marks the stored one when it is not the first), kind, plural,
+/// Group, versions (preferred and stored first), kind, plural,
 /// short names, flags and subresources.
 ///
 /// Flags: `n` namespaced, `g` generation, `u` unconditional update, `c` created by put, `o` delete answers the
@@ -145,6 +145,9 @@ const TABLE: &[Row] = &[
     ),
 ];
 
+/// Resources that show the objects of another one, of the core group, under other names.
+const VIEWS: &[(&str, &str)] = &[("events.events.k8s.io", "events")];
+
 /// Field labels of field selectors, beyond `metadata.name` and `metadata.namespace`.
 const SELECTABLE: &[(&str, &str)] = &[
     (
@@ -195,7 +198,8 @@ fn resource(&(group, versions, kind, plural, short_names, flags, subresources): 
     let id = resource_id(group, plural);
     let columns: Arc<[_]> = crate::table::columns_of(&id).into();
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let versions = versions.split_whitespace().map(|name| {
+    let stored_as = VIEWS.iter().find(|(view, _)| **view == *id).map(|(_, storage)| *storage);
+    let version_named = |group: &str, name: &str| {
         let api_version = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
         let built_in = Types::get().kind(&api_version, kind);
         let merge = built_in.map_or_else(|| builtin_merge_type(group, kind), merge_type);
@@ -218,6 +222,12 @@ fn resource(&(group, versions, kind, plural, short_names, flags, subresources): 
             });
         }
         version
+    };
+    let mut versions: Vec<Version> =
+        versions.split_whitespace().map(|name| version_named(group, name)).collect();
+    let stored = stored_as.map_or(0, |_| {
+        versions.push(Version { served: false, ..version_named("", "v1") });
+        versions.len() - 1
     });
     let selectable =
         SELECTABLE.iter().find(|(resource, _)| **resource == *id).map(|(_, fields)| words(fields));
@@ -239,8 +249,8 @@ fn resource(&(group, versions, kind, plural, short_names, flags, subresources): 
             Vec::new()
         },
         namespaced: has('n'),
-        versions: versions.collect(),
-        stored: 0,
+        versions,
+        stored,
         conversion: None,
         traits: Traits {
             generation: has('g'),
@@ -254,6 +264,7 @@ fn resource(&(group, versions, kind, plural, short_names, flags, subresources): 
             ..Traits::default()
         },
         selectable: selectable.unwrap_or_default(),
+        storage: stored_as.map_or_else(|| id.clone(), Into::into),
         id,
     }
 }

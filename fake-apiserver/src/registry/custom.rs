@@ -39,8 +39,10 @@ pub(crate) fn resource_of(definition: &Value) -> Result<Resource, Vec<FieldError
         let fields = declaration["selectableFields"].as_array().into_iter().flatten();
         fields.map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned()).collect::<Vec<_>>()
     });
+    let id = resource_id(&group, &plural);
     Ok(Resource {
-        id: resource_id(&group, &plural),
+        storage: id.clone(),
+        id,
         list_kind: names["listKind"].as_str().map_or_else(|| format!("{kind}List"), str::to_owned),
         singular: names["singular"].as_str().map_or_else(|| kind.to_lowercase(), str::to_owned),
         short_names: list(&names["shortNames"]),

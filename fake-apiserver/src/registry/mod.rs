@@ -24,6 +24,8 @@ pub(crate) use self::custom::resource_of;
 pub(crate) struct Resource {
     /// `deployments.apps`; `configmaps` in the core group.
     pub(crate) id: ResourceId,
+    /// The `id` of the resource as which the objects are stored: another one if this is but a view of them.
+    pub(crate) storage: ResourceId,
     pub(crate) group: String,
     pub(crate) kind: String,
     pub(crate) list_kind: String,
@@ -128,12 +130,17 @@ impl Resource {
     pub(crate) fn name(&self) -> ResourceName<'_> {
         // The only kind that cannot be written goes by its singular.
         let resource = if self.traits.read_only { &self.singular } else { &self.plural };
-        ResourceName { group: &self.group, resource }
+        ResourceName { group: self.own_group(), resource }
     }
 
     /// As validation errors name it: `Deployment.apps`.
     pub(crate) fn kind_name(&self) -> ResourceName<'_> {
-        ResourceName { group: &self.group, resource: &self.kind }
+        ResourceName { group: self.own_group(), resource: &self.kind }
+    }
+
+    /// The group that messages name: a view goes by that of what it shows, which is the core group.
+    fn own_group(&self) -> &str {
+        if self.storage == self.id { &self.group } else { "" }
     }
 
     pub(crate) fn stored_version(&self) -> &Version {

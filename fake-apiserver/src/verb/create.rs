@@ -22,7 +22,9 @@ pub(crate) fn create(
 ) -> Answer<Arc<Stored>> {
     check_type(&state.registry, call, &mut object)?;
     let metadata = metadata_of(call, &mut object)?;
-    if metadata.get("resourceVersion").and_then(Value::as_str).is_some_and(|version| !version.is_empty()) {
+    let versioned = metadata.remove("resourceVersion").is_some_and(|version| version.as_str() != Some(""));
+    // An apply may name a version of what is not there any more.
+    if versioned && !tracked {
         return Err(Status::unexpected("resourceVersion should not be set on objects to be created"));
     }
     strategy::place(call, metadata)?;
@@ -58,7 +60,7 @@ pub(crate) fn create(
     warn(call, &object, None);
     admission::validate(state, call, Change::create(&object))?;
     convert::to_stored(state, call, &mut object)?;
-    let (id, key) = (call.resource().id.clone(), call.key());
+    let (id, key) = (call.resource().storage.clone(), call.key());
     if let Some(taken) = state.storage.get(&id, &key) {
         let deleting = !taken.metadata()["deletionTimestamp"].is_null();
         return Err(Status::already_exists(&call.resource().name(), &call.name, deleting));

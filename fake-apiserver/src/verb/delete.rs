@@ -35,7 +35,7 @@ pub(crate) fn delete(state: &mut State, call: &mut Call, options: &DeleteOptions
     let finalizers = finalizers_for(call, &object, options);
     let already_deleting = !object["metadata"]["deletionTimestamp"].is_null();
     set_finalizers(&mut object, &finalizers);
-    let id = call.resource().id.clone();
+    let id = call.resource().storage.clone();
     let grace = grace_of(call, &object, options);
     if strategy::may_go(&id, &object) && grace == 0 {
         return remove(state, call, &live, options.dry_run);
@@ -91,7 +91,7 @@ fn remove(state: &mut State, call: &Call, live: &Arc<Stored>, dry_run: bool) -> 
     if dry_run {
         return Ok(Deleted::Gone(live.clone()));
     }
-    let last = state.storage.remove(&call.resource().id, &call.key());
+    let last = state.storage.remove(&call.resource().storage, &call.key());
     if let Some(last) = &last {
         hooks::after_removal(state, call, last);
     }

@@ -21,7 +21,7 @@ pub(crate) fn get(state: &State, call: &Call, resource_version: &str) -> Answer<
 pub(crate) fn find<'a>(state: &'a State, call: &Call) -> Answer<&'a Arc<Stored>> {
     state
         .storage
-        .get(&call.resource().id, &call.key())
+        .get(&call.resource().storage, &call.key())
         .ok_or_else(|| Status::not_found(&call.resource().name(), &call.name))
 }
 

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_
 use serde_json::{Value, json};
 
 use super::get::parse_version;
+use crate::convert;
 use crate::options::{ListOptions, Match};
 use crate::represent::ListMeta;
 use crate::state::{Call, State};
@@ -24,7 +25,11 @@ pub(crate) struct Found {
 
 /// Lists the collection a call names.
 pub(crate) fn list(state: &State, call: &Call, options: &ListOptions) -> Answer<Found> {
-    check_fields(call, options)?;
+    find(state, call, &check_fields(call, options.clone())?)
+}
+
+/// Lists the collection a call names, by options that [`check_fields`] returned.
+pub(crate) fn find(state: &State, call: &Call, options: &ListOptions) -> Answer<Found> {
     let (objects, revision, after) = select_revision(state, call, options)?;
     let prefix = if call.namespace.is_empty() { String::new() } else { format!("{}/", call.namespace) };
     let start = after.as_deref().map_or(Bound::Included(prefix.as_str()), Bound::Excluded);
@@ -59,8 +64,8 @@ pub(crate) fn matches(options: &ListOptions, object: &Value) -> bool {
         && (options.fields.is_empty() || options.fields.matches(object))
 }
 
-/// Refuses field selectors that the kind does not support.
-pub(crate) fn check_fields(call: &Call, options: &ListOptions) -> Answer<()> {
+/// Refuses field selectors that the kind does not support; returns options that select fields as they are stored.
+pub(crate) fn check_fields(call: &Call, mut options: ListOptions) -> Answer<ListOptions> {
     let resource = call.resource();
     for field in options.fields.fields() {
         let common = matches!(field, "metadata.name")
@@ -76,14 +81,15 @@ pub(crate) fn check_fields(call: &Call, options: &ListOptions) -> Answer<()> {
             )
         }));
     }
-    Ok(())
+    options.fields = options.fields.renamed(|label| convert::stored_field(resource, label));
+    Ok(options)
 }
 
 type AtRevision = (Objects, u64, Option<String>);
 
 fn select_revision(state: &State, call: &Call, options: &ListOptions) -> Answer<AtRevision> {
     let current = state.storage.revision();
-    let id = &call.resource().id;
+    let id = &call.resource().storage;
     if !options.continue_token.is_empty() {
         if !matches!(options.resource_version.as_str(), "" | "0") {
             return Err(Status::bad_request(

@@ -139,7 +139,7 @@ pub(super) fn check_applied(call: &mut Call, applied: &mut Value, expected: (&st
 fn apply(state: &mut State, call: &mut Call, mut applied: Value) -> Answer<(Arc<Stored>, bool)> {
     let served = call.served.clone();
     check_applied(call, &mut applied, (&served.version().api_version, &served.resource.kind))?;
-    let live = state.storage.get(&call.resource().id, &call.key()).cloned();
+    let live = state.storage.get(&call.resource().storage, &call.key()).cloned();
     let old = live.as_ref().map(|live| convert::seen(state, call, &live.value)).transpose()?;
     let force = call.options.force.unwrap_or(false);
     let merged = apply::apply(old.as_ref(), &applied, &served.version().merge, &call.writer(), force);

@@ -92,7 +92,7 @@ pub(crate) fn update(
 
 /// Writes the result, or removes the object when its last finalizer has gone.
 fn commit(state: &mut State, call: &Call, live: &Arc<Stored>, mut new: Value) -> Answer<Arc<Stored>> {
-    let (id, key) = (call.resource().id.clone(), call.key());
+    let (id, key) = (call.resource().storage.clone(), call.key());
     new["metadata"]["resourceVersion"] = json!(live.revision.to_string());
     if call.options.dry_run {
         return Ok(Arc::new(Stored::unwritten(new)));

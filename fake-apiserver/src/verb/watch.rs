@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::get::parse_version;
-use super::list::{check_fields, list, matches};
+use super::list::{check_fields, find, matches};
 use crate::clock::Clock;
 use crate::convert;
 use crate::options::ListOptions;
@@ -64,8 +64,8 @@ pub(crate) fn start(
     view: View,
     clock: Clock,
 ) -> Answer<Watch> {
-    check_fields(&call, &options)?;
-    let resource = call.resource().id.clone();
+    let options = check_fields(&call, options)?;
+    let resource = call.resource().storage.clone();
     let now = Instant::now();
     let timeout = options.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
     let notify = state.storage.notify(&resource);
@@ -110,7 +110,7 @@ impl Watch {
                 fields: self.options.fields.clone(),
                 ..ListOptions::default()
             };
-            let found = list(state, &self.call, &everything)?;
+            let found = find(state, &self.call, &everything)?;
             for stored in &found.items {
                 self.send("ADDED", &*convert::seen_stored(state, &self.call, stored)?);
             }

@@ -1,14 +1,20 @@
 //! Objects in another version of their kind. Every object is stored in one version and shown in the one asked for.
 //!
-//! Without a webhook only `apiVersion` changes; what the other version does not know is lost. With one the same is
+//! Of the built-in kinds two have versions that differ in more than their name: `autoscaler` and `event`. For custom
+//! resources without a webhook only `apiVersion` changes; what the other version does not know is lost. With one the same is
 //! done as long as the webhook can be reached: as for admission, nothing is called.
+
+mod autoscaler;
+mod event;
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::admission::webhook;
+use crate::defaults;
 use crate::registry::{Resource, Version};
+use crate::schema::builtin::settle::settle;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::Stored;
@@ -25,8 +31,7 @@ pub(crate) fn seen(state: &State, call: &Call, object: &Value) -> Answer<Value> 
 
 /// A stored object as the version of a call has it; mostly that is the object itself.
 pub(crate) fn seen_stored(state: &State, call: &Call, stored: &Arc<Stored>) -> Answer<Arc<Stored>> {
-    // Built-in kinds are told apart by their type members alone.
-    if !call.resource().traits.custom || stored.value["apiVersion"] == call.version().api_version.as_str() {
+    if stored.value["apiVersion"] == call.version().api_version.as_str() {
         return Ok(stored.clone());
     }
     Ok(Arc::new(Stored::new(seen(state, call, &stored.value)?, stored.revision)))
@@ -40,8 +45,15 @@ pub(crate) fn to_stored(state: &State, call: &Call, object: &mut Value) -> Answe
         if let Some(schema) = &stored.schema {
             schema.default(object);
         }
+        defaults::fill(&call.resource().storage, object);
     }
     Ok(())
+}
+
+/// The field of a stored object that a field selector of a resource means.
+pub(crate) fn stored_field(resource: &Resource, label: &str) -> String {
+    // Only Events are stored under other names than they are selected by.
+    if resource.storage == resource.id { label.to_owned() } else { event::stored_field(label) }
 }
 
 fn convert(state: &State, resource: &Resource, to: &Version, object: &mut Value) -> Answer<()> {
@@ -55,7 +67,21 @@ fn convert(state: &State, resource: &Resource, to: &Version, object: &mut Value)
         let kind = &resource.kind;
         return Err(Status::unexpected(format!("conversion webhook for {from}, Kind={kind} failed: {why}")));
     }
+    match (resource.kind.as_str(), to.api_version.as_str()) {
+        _ if resource.traits.custom => {}
+        ("HorizontalPodAutoscaler", "autoscaling/v1") => autoscaler::to_v1(object),
+        ("HorizontalPodAutoscaler", _) => autoscaler::to_v2(object),
+        ("Event", version) => {
+            if let Some(members) = object.as_object_mut() {
+                event::rename(members, version);
+            }
+        }
+        _ => {}
+    }
     object["apiVersion"] = json!(to.api_version);
+    if let (Some(of), Some(members)) = (to.built_in, object.as_object_mut()) {
+        settle(of, members);
+    }
     if let Some(schema) = &to.schema {
         schema.prune(object);
     }
