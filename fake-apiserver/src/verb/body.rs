@@ -97,6 +97,24 @@ pub(crate) fn read_patched(
     }
 }
 
+/// Checks that what an apply made of an object has values of the right types; merging does not look at scalars.
+///
+/// # Errors
+/// 500 for a value of a wrong type: the server has no type for this error.
+pub(crate) fn check_types(call: &Call, new: &Value) -> Answer<()> {
+    let Some(of) = type_of(call) else { return Ok(()) };
+    decode_worded(of, new.clone().into(), &[], Wording::Map).map(drop).map_err(|why| {
+        let version = Types::get().package(of).api_version;
+        Status::unexpected(format!(
+            "failed to create typed patch object ({}/{}; {}{version}, Kind={}): {why}",
+            call.namespace,
+            call.name,
+            if version.contains('/') { "" } else { "/" },
+            of.name,
+        ))
+    })
+}
+
 /// Tells the client of everything objectionable so far, or refuses the request, as it asked.
 pub(crate) fn judge(call: &mut Call, refusal: impl FnOnce(&str) -> Box<Status>) -> Answer<()> {
     let objections = std::mem::take(&mut call.objections);
