@@ -97,13 +97,13 @@ pub(crate) fn read_patched(
     }
 }
 
-/// Checks that what an apply made of an object has values of the right types; merging does not look at scalars.
+/// Reads what an apply made of an object: merging looks neither at scalars nor into what is atomic.
 ///
 /// # Errors
 /// 500 for a value of a wrong type: the server has no type for this error.
-pub(crate) fn check_types(call: &Call, new: &Value) -> Answer<()> {
-    let Some(of) = type_of(call) else { return Ok(()) };
-    decode_worded(of, new.clone().into(), &[], Wording::Map).map(drop).map_err(|why| {
+pub(crate) fn read_applied(call: &Call, new: Value) -> Answer<Value> {
+    let Some(of) = type_of(call) else { return Ok(new) };
+    decode_worded(of, new.into(), &[], Wording::Map).map(|decoded| decoded.value).map_err(|why| {
         let version = Types::get().package(of).api_version;
         Status::unexpected(format!(
             "failed to create typed patch object ({}/{}; {}{version}, Kind={}): {why}",
