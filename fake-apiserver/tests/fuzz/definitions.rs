@@ -52,7 +52,7 @@ fn definitions() {
         let headers = [("content-type", "application/json")];
         bench.write(source, "POST", WIDGETS, &headers, object.to_string().as_bytes());
         bench.send(source, "PUT", &target, &other.to_string());
-        bench.patch(source, PATCHES[0], &target, &json!({ "spec": other["spec"] }).to_string());
+        bench.patch(source, PATCHES[0], &target, &json!({ "spec": other.get("spec") }).to_string());
         for _ in 0..3 {
             let mut object = widget();
             mutate::json(source, &mut object, 3);
