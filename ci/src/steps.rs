@@ -85,6 +85,11 @@ fn steps(shared: Option<&Path>, is_set: impl Fn(&str) -> bool) -> Vec<Step> {
         ),
         step("test", "all tests", vec![cargo_with("test --workspace", test_env)]),
         step(
+            "fuzz",
+            "the fake against odd inputs, five seconds for each target",
+            vec![cargo_with("test -p fake-apiserver --test fuzz", vec![("FUZZ_SECONDS", "5".into())])],
+        ),
+        step(
             "wire",
             "the operator, kubectl and the Python client over sockets",
             vec![
@@ -279,7 +284,7 @@ mod tests {
         let chosen = select(steps(None, |_| false), &[]).expect("no name is wrong");
         assert_eq!(
             names(&chosen),
-            ["fmt", "clippy", "deny", "test", "wire", "image", "meta", "demo", "doc", "tidy"]
+            ["fmt", "clippy", "deny", "test", "fuzz", "wire", "image", "meta", "demo", "doc", "tidy"]
         );
     }
 

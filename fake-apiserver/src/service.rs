@@ -27,7 +27,7 @@ use crate::storage::Stored;
 use crate::verb::delete::{self, Deleted};
 use crate::verb::patch::{self, PatchKind};
 use crate::verb::{self, body, connect, create, create_below, get, list, scale, update, watch};
-use crate::{convert, discovery, reviews};
+use crate::{convert, discovery, reviews, warnings};
 
 /// A cluster as a tower service for any body. Made by [`FakeApiServer::service`].
 #[derive(Clone, Debug)]
@@ -81,8 +81,8 @@ pub(crate) fn handle(
     let outcome = user.clone().map(|user| {
         let mut request = Incoming { cluster, parts, body, info: &info, user, warnings: Vec::new() };
         let mut response = request.answer(&mut guard).unwrap_or_else(|status| refuse(&status, accept));
-        for text in &request.warnings {
-            let quoted = format!("299 - {}", Value::String(text.clone()));
+        for text in warnings::bounded(&request.warnings) {
+            let quoted = format!("299 - {}", Value::String(text));
             if let Ok(value) = HeaderValue::from_str(&quoted) {
                 response.headers_mut().append(header::WARNING, value);
             }

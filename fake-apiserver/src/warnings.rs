@@ -1,7 +1,7 @@
 //! What a server warns of although it does as asked: what will not do what its author thinks, and what is going away
 //! (`pkg/api/pod/warnings.go`, `pkg/api/service/warnings.go` and their like).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -14,6 +14,29 @@ const NODE_LABELS: [(&str, &str, &str); 6] = [
     ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type", "1.17"),
     ("kubernetes.io/node-role", "node-role.kubernetes.io", "1.16"),
 ];
+
+/// Characters that the warnings of one answer have together; with more, each is cut.
+const MOST_TOGETHER: usize = 4 * 1024;
+/// Characters that a warning is cut to.
+const CUT_TO: usize = 256;
+
+/// What is sent of some warnings: each once, and only so much, since clients bound the headers that they read.
+pub(crate) fn bounded(warnings: &[String]) -> Vec<String> {
+    let mut told = BTreeSet::new();
+    let mut warnings: Vec<String> =
+        warnings.iter().filter(|text| told.insert(text.as_str())).cloned().collect();
+    let length = |text: &String| text.chars().count();
+    if warnings.iter().map(length).sum::<usize>() > MOST_TOGETHER {
+        let mut sent = 0;
+        warnings.retain_mut(|text| {
+            let fits = sent < MOST_TOGETHER;
+            *text = text.chars().take(CUT_TO).collect();
+            sent += length(text);
+            fits
+        });
+    }
+    warnings
+}
 
 /// The warnings about an object of a kind, told by its storage name.
 pub(crate) fn of(id: &str, object: &Value) -> Vec<String> {

@@ -52,6 +52,27 @@ async fn a_field_that_is_no_longer_applied_goes() {
 }
 
 #[tokio::test]
+async fn a_value_of_a_wrong_type_cannot_be_applied() {
+    let cluster = cluster();
+    for wrong in [json!({"k": 1}), json!({"k": {"l": "1"}})] {
+        assert_eq!(apply(&cluster, "fieldManager=x", wrong).await.code, 500);
+    }
+    assert_eq!(send_with(&cluster, "GET", MAP, &[], None).await.code, 404);
+}
+
+#[tokio::test]
+async fn unknown_fields_of_an_atomic_list_are_not_stored() {
+    let account = json!({
+        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"},
+        "imagePullSecrets": [{"name": "p", "bogus": {}}],
+    });
+    let target = "/api/v1/namespaces/default/serviceaccounts/a?fieldManager=x";
+    let headers = [("content-type", "application/apply-patch+yaml")];
+    let answer = send_with(&cluster(), "PATCH", target, &headers, Some(account)).await;
+    assert_eq!(answer.body["imagePullSecrets"], json!([{"name": "p"}]));
+}
+
+#[tokio::test]
 async fn an_apply_needs_a_field_manager() {
     let answer = apply(&cluster(), "", json!({})).await;
     assert_eq!((answer.code, &answer.body["details"]["causes"][0]["field"]), (422, &json!("fieldManager")));

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{cluster, send, send_with};
+use common::{cluster, quiet, send, send_with};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -162,4 +162,17 @@ proptest! {
             }
         });
     }
+}
+
+#[tokio::test]
+async fn an_answer_warns_only_so_much() {
+    let cluster = quiet();
+    let repeated: String =
+        (0..40_000).map(|index| format!("\"k{index}\":\"1\",\"k{index}\":\"2\",")).collect();
+    let body = format!("{{\"metadata\":{{\"name\":\"a\"}},\"data\":{{{}\"z\":\"\"}}}}", repeated);
+    let headers = [("content-type", "application/json")];
+    let answer = common::open(&cluster, "POST", COLLECTIONS[0], &headers, body).await;
+    assert_eq!(answer.status(), 201);
+    let warned: usize = answer.headers().get_all("warning").iter().map(|value| value.len()).sum();
+    assert!((1..16 * 1024).contains(&warned), "{warned}");
 }

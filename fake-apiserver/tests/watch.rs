@@ -6,6 +6,7 @@ mod common;
 use std::time::Duration;
 
 use common::{Events, cluster, config_map, quiet, send, with};
+use fake_apiserver::{Controllers, FakeApiServer};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
@@ -126,4 +127,24 @@ async fn a_kube_watcher_follows_the_cluster_through_compaction() {
     cluster.compact();
     cluster.create(map("b", "1", "x")).unwrap();
     assert_eq!(name(stream.next().await.unwrap().unwrap()), "b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_may_ask_for_more_time_than_there_is() {
+    let cluster = quiet();
+    let mut events = Events::open(&cluster, &format!("{WATCH}&timeoutSeconds={}", i64::MAX)).await;
+    cluster.create(map("a", "1", "")).unwrap();
+    assert_eq!(events.brief().await.unwrap(), "ADDED a 1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watcher_that_does_not_read_holds_up_nobody_and_is_ended_when_it_falls_behind() {
+    let cluster = FakeApiServer::builder().history(10).controllers(Controllers::none()).build();
+    let mut slow = Events::open(&cluster, WATCH).await;
+    for index in 0..100 {
+        cluster.create(map(&format!("m{index}"), "1", "")).unwrap();
+    }
+    let event = slow.next().await.unwrap();
+    assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
+    assert!(slow.next().await.is_none());
 }

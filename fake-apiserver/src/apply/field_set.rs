@@ -29,9 +29,9 @@ impl FieldSet {
         !self.member && self.below.is_empty()
     }
 
-    /// Reads `fieldsV1`. What is no valid path element is left out.
+    /// Reads `fieldsV1`. What is no valid path element is left out, as is the object itself, which is no field.
     pub fn decode(fields: &Value) -> Self {
-        Self::decode_at(fields, false)
+        Self { member: false, ..Self::decode_at(fields, false) }
     }
 
     fn decode_at(fields: &Value, leaf_is_member: bool) -> Self {

@@ -118,6 +118,11 @@ fn an_update_that_changes_nothing_keeps_the_object_byte_equal() {
 }
 
 #[test]
+fn the_object_itself_is_no_field() {
+    assert!(FieldSet::decode(&json!({".": {}})).is_empty());
+}
+
+#[test]
 fn one_empty_entry_resets_the_owners() {
     let mut object = applied(None, &config_map(json!({"k": "1"})), "alpha").unwrap();
     object["metadata"]["uid"] = json!("1");

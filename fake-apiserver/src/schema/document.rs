@@ -53,6 +53,9 @@ impl Document {
     pub(crate) fn repeated(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.collect_repeated(&mut String::new(), &mut found);
+        // The same member can be repeated more than twice.
+        let mut told = std::collections::BTreeSet::new();
+        found.retain(|path| told.insert(path.clone()));
         found
     }
 
@@ -73,7 +76,7 @@ impl Document {
                         path.push('.');
                     }
                     path.push_str(name);
-                    if !seen.insert(name) && !found.contains(path) {
+                    if !seen.insert(name) {
                         found.push(path.clone());
                     }
                     value.collect_repeated(path, found);

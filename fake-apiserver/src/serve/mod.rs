@@ -25,7 +25,7 @@ mod error;
 mod kubeconfig;
 mod load;
 mod log;
-mod protobuf;
+pub mod protobuf;
 mod save;
 mod tls;
 mod wire;

@@ -11,7 +11,7 @@ use crate::schema::builtin::table::{Field, Shape, Type, Types};
 use crate::schema::builtin::time::written;
 
 /// The media type.
-pub(super) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
+pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
 /// What every body begins with.
 const MAGIC: &[u8] = b"k8s\0";
@@ -20,7 +20,7 @@ const MAGIC: &[u8] = b"k8s\0";
 const DEEPEST: usize = 128;
 
 /// The JSON of a body; `None` when it is broken or of a kind that is not known here.
-pub(super) fn to_json(body: &[u8]) -> Option<Vec<u8>> {
+pub fn to_json(body: &[u8]) -> Option<Vec<u8>> {
     // The envelope: 1 the type (1 apiVersion, 2 kind), 2 the object.
     let (mut named, mut raw) = (&b""[..], &b""[..]);
     each_field(body.strip_prefix(MAGIC)?, |number, wire| {

@@ -97,6 +97,24 @@ pub(crate) fn read_patched(
     }
 }
 
+/// Reads what an apply made of an object: merging looks neither at scalars nor into what is atomic.
+///
+/// # Errors
+/// 500 for a value of a wrong type: the server has no type for this error.
+pub(crate) fn read_applied(call: &Call, new: Value) -> Answer<Value> {
+    let Some(of) = type_of(call) else { return Ok(new) };
+    decode_worded(of, new.into(), &[], Wording::Map).map(|decoded| decoded.value).map_err(|why| {
+        let version = Types::get().package(of).api_version;
+        Status::unexpected(format!(
+            "failed to create typed patch object ({}/{}; {}{version}, Kind={}): {why}",
+            call.namespace,
+            call.name,
+            if version.contains('/') { "" } else { "/" },
+            of.name,
+        ))
+    })
+}
+
 /// Tells the client of everything objectionable so far, or refuses the request, as it asked.
 pub(crate) fn judge(call: &mut Call, refusal: impl FnOnce(&str) -> Box<Status>) -> Answer<()> {
     let objections = std::mem::take(&mut call.objections);

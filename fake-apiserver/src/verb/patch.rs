@@ -143,7 +143,7 @@ fn apply(state: &mut State, call: &mut Call, mut applied: Value) -> Answer<(Arc<
     let old = live.as_ref().map(|live| convert::seen(state, call, &live.value)).transpose()?;
     let force = call.options.force.unwrap_or(false);
     let merged = apply::apply(old.as_ref(), &applied, &served.version().merge, &call.writer(), force);
-    let new = merged.map_err(apply_refusal)?;
+    let new = body::read_applied(call, merged.map_err(apply_refusal)?)?;
     match live {
         Some(live) => update(state, call, &live, new, Origin::Apply).map(|stored| (stored, false)),
         None if !call.subresource.is_empty() => Err(Status::not_found(&call.resource().name(), &call.name)),

@@ -27,6 +27,9 @@ use crate::storage::{Event, ResourceId, Stored};
 /// How long a watch lives that asks for no timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3600);
 
+/// Longest that a watch lives, whatever it asks for: a clock has an end.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
 /// How often a watch that wants bookmarks gets one.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -67,7 +70,7 @@ pub(crate) fn start(
     let options = check_fields(&call, options)?;
     let resource = call.resource().storage.clone();
     let now = Instant::now();
-    let timeout = options.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
+    let timeout = options.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs).min(LONGEST_TIMEOUT);
     let notify = state.storage.notify(&resource);
     let mut watch = Watch {
         state: shared.clone(),

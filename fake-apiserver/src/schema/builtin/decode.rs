@@ -1,6 +1,8 @@
 //! Reading a document into a built-in type as Go reads JSON into a struct (`sigs.k8s.io/json`): what has no field is
 //! left out and reported, what has the wrong type is refused, scalars get their canonical form.
 
+use std::collections::BTreeSet;
+
 use base64::Engine;
 use serde_json::{Map, Number, Value};
 
@@ -50,6 +52,7 @@ pub(crate) fn decode_worded(
         fields: path.to_vec(),
         path: path.join("."),
         objections: Vec::new(),
+        told: BTreeSet::new(),
     };
     let Document::Object(members) = document else {
         let go = reader.types.package(of).api_version.rsplit('/').next().unwrap_or_default();
@@ -73,12 +76,14 @@ struct Reader {
     /// The whole way here.
     path: String,
     objections: Vec<String>,
+    /// The same, for looking up.
+    told: BTreeSet<String>,
 }
 
 impl Reader {
     fn object(&mut self, what: &str, name: &str) {
         let objection = format!("{what} field \"{name}\"");
-        if !self.objections.contains(&objection) {
+        if self.told.insert(objection.clone()) {
             self.objections.push(objection);
         }
     }
