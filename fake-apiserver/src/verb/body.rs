@@ -103,16 +103,32 @@ pub(crate) fn read_patched(
 /// 500 for a value of a wrong type: the server has no type for this error.
 pub(crate) fn read_applied(call: &Call, new: Value) -> Answer<Value> {
     let Some(of) = type_of(call) else { return Ok(new) };
-    decode_worded(of, new.into(), &[], Wording::Map).map(|decoded| decoded.value).map_err(|why| {
-        let version = Types::get().package(of).api_version;
-        Status::unexpected(format!(
-            "failed to create typed patch object ({}/{}; {}{version}, Kind={}): {why}",
-            call.namespace,
-            call.name,
-            if version.contains('/') { "" } else { "/" },
-            of.name,
-        ))
+    let name = new["metadata"]["name"].clone();
+    let (version, kind) = (new["apiVersion"].clone(), new["kind"].clone());
+    decode_worded(of, new.into(), &[], Wording::Map)
+        .map(|decoded| decoded.value)
+        .map_err(|why| untyped([&Value::Null, &name, &version, &kind], &why))
+}
+
+/// Checks the types inside the metadata of what is applied.
+///
+/// # Errors
+/// As of [`read_applied`].
+pub(crate) fn check_applied_metadata(applied: &Value) -> Answer<()> {
+    let metadata = &applied["metadata"];
+    let (Some(of), false) = (Types::get().object_meta(), metadata.is_null()) else { return Ok(()) };
+    decode_worded(of, metadata.clone().into(), &["metadata"], Wording::Map).map(drop).map_err(|why| {
+        let [version, kind] = ["apiVersion", "kind"].map(|member| &applied[member]);
+        untyped([&metadata["namespace"], &metadata["name"], version, kind], &why)
     })
+}
+
+/// The refusal of what no type can be given to, by namespace, name, `apiVersion` and kind.
+fn untyped(object: [&Value; 4], why: &str) -> Box<Status> {
+    let [namespace, name, version, kind] = object.map(|value| value.as_str().unwrap_or_default());
+    let slash = if version.contains('/') { "" } else { "/" };
+    let object = format!("{namespace}/{name}; {slash}{version}, Kind={kind}");
+    Status::unexpected(format!("failed to create typed patch object ({object}): {why}"))
 }
 
 /// Tells the client of everything objectionable so far, or refuses the request, as it asked.

@@ -117,6 +117,7 @@ pub(super) fn check_applied(call: &mut Call, applied: &mut Value, expected: (&st
         let group_version = if version.contains('/') { version } else { format!("/{version}") };
         return Err(Status::bad_request(format!("invalid object type: {group_version}, Kind={kind}")));
     }
+    body::check_applied_metadata(applied)?;
     keep_own_part(call, applied);
     let metadata = metadata_of(call, applied)?;
     if metadata
