@@ -4,7 +4,7 @@
 
 use crate::controllers::crd;
 use crate::controllers::token::token_of;
-use crate::reviews::service_account;
+use crate::reviews::account_grant;
 use crate::state::{Call, State};
 use crate::storage::Stored;
 
@@ -17,7 +17,8 @@ pub(crate) fn after_write(state: &mut State, call: &Call, stored: &Stored) {
     } else if call.resource().is("secrets")
         && let Some((token, namespace, name)) = token_of(&stored.value)
     {
-        state.tokens.insert(token, service_account(namespace, name), None);
+        let grant = account_grant(state, namespace, name);
+        state.tokens.insert(token, grant);
     }
 }
 

@@ -4,10 +4,14 @@ use serde_json::{Value, json};
 
 use crate::auth::User;
 use crate::auth::rbac::{Attributes, allowed, grants};
+use crate::auth::token::{AUDIENCE, Bound, Grant};
 use crate::clock::rfc3339;
 use crate::schema::FieldError;
 use crate::state::{Call, State};
 use crate::status::{Answer, ResourceName, Status};
+use crate::storage::object_key;
+
+const ACCOUNTS: &str = "serviceaccounts";
 
 /// Answers the create of a virtual resource.
 pub(crate) fn answer(state: &mut State, call: &Call, mut object: Value) -> Answer<Value> {
@@ -20,13 +24,7 @@ pub(crate) fn answer(state: &mut State, call: &Call, mut object: Value) -> Answe
             object["metadata"]["creationTimestamp"] = json!(rfc3339(call.now));
             json!({ "userInfo": user_info(&call.user) })
         }
-        "tokenreviews" => {
-            let token = spec["token"].as_str().unwrap_or_default();
-            match state.tokens.user(token, call.now) {
-                Some(user) => json!({ "authenticated": true, "user": user_info(user) }),
-                None => json!({ "user": {}, "error": "[invalid bearer token]" }),
-            }
-        }
+        "tokenreviews" => token_review(state, call, &spec),
         "selfsubjectaccessreviews" => access(state, &call.user, &spec)?,
         "subjectaccessreviews" => access(state, &subject(&spec)?, &spec)?,
         "localsubjectaccessreviews" => {
@@ -61,22 +59,41 @@ fn invalid(error: FieldError) -> Box<Status> {
 }
 
 fn user_info(user: &User) -> Value {
-    json!({ "username": user.name, "groups": user.groups })
+    let mut info = json!({ "username": user.name, "groups": user.groups });
+    if !user.uid.is_empty() {
+        info["uid"] = json!(user.uid);
+    }
+    if !user.extra.is_empty() {
+        info["extra"] = json!(user.extra);
+    }
+    info
+}
+
+fn token_review(state: &State, call: &Call, spec: &Value) -> Value {
+    let token = spec["token"].as_str().unwrap_or_default();
+    let asked = texts(&spec["audiences"]);
+    let wanted = if asked.is_empty() { vec![AUDIENCE.to_owned()] } else { asked };
+    let grant = state.tokens.grant(token, &state.storage, call.now);
+    match grant.map(|grant| (grant, grant.meant_for(&wanted))) {
+        Some((grant, audiences)) if !audiences.is_empty() => {
+            json!({ "authenticated": true, "user": user_info(&grant.user), "audiences": audiences })
+        }
+        _ => json!({ "user": {}, "error": "invalid bearer token" }),
+    }
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
 }
 
 fn subject(spec: &Value) -> Answer<User> {
     let name = spec["user"].as_str().unwrap_or_default();
-    let groups: Vec<String> = spec["groups"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|g| g.as_str().map(str::to_owned))
-        .collect();
+    let groups = texts(&spec["groups"]);
     if name.is_empty() && groups.is_empty() {
         let why = "at least one of user or group must be specified";
         return Err(invalid(FieldError::invalid("spec.user", &json!(""), why)));
     }
-    Ok(User { name: name.to_owned(), groups })
+    Ok(User { groups, ..User::new(name, [""; 0]) })
 }
 
 fn access(state: &State, user: &User, spec: &Value) -> Answer<Value> {
@@ -130,4 +147,14 @@ fn rules(state: &State, user: &User, namespace: &str) -> Value {
 pub(crate) fn service_account(namespace: &str, name: &str) -> User {
     let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
     User::new(format!("system:serviceaccount:{namespace}:{name}"), groups)
+}
+
+/// What a token of a ServiceAccount stands for: it ends with the account.
+pub(crate) fn account_grant(state: &State, namespace: &str, name: &str) -> Grant {
+    let mut grant = Grant::of(service_account(namespace, name));
+    let key = object_key(namespace, name);
+    let uid = state.storage.get(ACCOUNTS, &key).map(|account| account.uid().to_owned()).unwrap_or_default();
+    grant.user.uid.clone_from(&uid);
+    grant.bound.push(Bound { resource: ACCOUNTS.into(), key, uid });
+    grant
 }

@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tower::Layer;
 
 use crate::auth::User;
+use crate::auth::token::Grant;
 use crate::builder::Builder;
 use crate::clock::Clock;
 use crate::controllers::ControllerSet;
@@ -254,7 +255,8 @@ impl Tokens<'_> {
         ttl: Option<Duration>,
     ) {
         let expires = ttl.map(|ttl| self.cluster.now().checked_add(ttl).unwrap_or(Timestamp::MAX));
-        self.cluster.lock().tokens.insert(token.to_owned(), User::new(user, groups), expires);
+        let grant = Grant { expires, ..Grant::of(User::new(user, groups)) };
+        self.cluster.lock().tokens.insert(token.to_owned(), grant);
     }
 
     /// Refuses a token from now on; false when it was not known.

@@ -13,7 +13,9 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 
 use crate::auth::User;
-use crate::auth::rbac::{self, Attributes};
+use crate::auth::impersonation::impersonate;
+use crate::auth::rbac;
+use crate::auth::token::AUDIENCE;
 use crate::options::{DeleteOptions, ListOptions, WriteOptions};
 use crate::registry::{Served, Unknown};
 use crate::represent::{Encoded, Form, View};
@@ -77,7 +79,7 @@ pub(crate) fn handle(
     let info = RequestInfo::parse(&parts.method, parts.uri.path(), parts.uri.query().unwrap_or_default());
     let accept = Accept::parse(text_header(&parts.headers, header::ACCEPT)).unwrap_or_default();
     let mut guard = cluster.lock();
-    let user = authenticate(&guard, cluster, &parts.headers, identity);
+    let user = authenticate(&guard, cluster, &parts.headers, &info, identity);
     let outcome = user.clone().map(|user| {
         let mut request = Incoming { cluster, parts, body, info: &info, user, warnings: Vec::new() };
         let mut response = request.answer(&mut guard).unwrap_or_else(|status| refuse(&status, accept));
@@ -104,41 +106,19 @@ fn authenticate(
     state: &State,
     cluster: &FakeApiServer,
     headers: &HeaderMap,
+    info: &RequestInfo,
     identity: Option<&User>,
 ) -> Answer<User> {
     let user = match (identity, text_header(headers, header::AUTHORIZATION).split_once(' ')) {
         (Some(user), _) => user.clone(),
         (None, Some((scheme, token))) if scheme.eq_ignore_ascii_case("bearer") => {
-            state.tokens.user(token.trim(), cluster.now()).cloned().ok_or_else(Status::unauthorized)?
+            let grant = state.tokens.grant(token.trim(), &state.storage, cluster.now());
+            let grant = grant.filter(|grant| !grant.meant_for(&[AUDIENCE.to_owned()]).is_empty());
+            grant.ok_or_else(Status::unauthorized)?.user.clone()
         }
         _ => User::anonymous(),
     };
-    impersonate(state, user, headers)
-}
-
-/// Takes the request to come from whom the `Impersonate-*` headers name, if the user may do that.
-fn impersonate(state: &State, user: User, headers: &HeaderMap) -> Answer<User> {
-    let Some(name) = headers.get("impersonate-user").and_then(|name| name.to_str().ok()) else {
-        return Ok(user);
-    };
-    let groups: Vec<&str> =
-        headers.get_all("impersonate-group").iter().filter_map(|group| group.to_str().ok()).collect();
-    let wanted = std::iter::once(("users", name)).chain(groups.iter().map(|group| ("groups", *group)));
-    for (resource, name) in wanted {
-        let attributes = Attributes {
-            verb: "impersonate".into(),
-            resource: resource.into(),
-            name: name.into(),
-            ..Attributes::default()
-        };
-        if rbac::allowed(state, &user, &attributes).is_none() {
-            return Err(rbac::forbidden(&user, &attributes));
-        }
-    }
-    Ok(match name {
-        "system:anonymous" => User::anonymous(),
-        name => User::new(name, groups),
-    })
+    impersonate(state, user, headers, info)
 }
 
 fn text_header(headers: &HeaderMap, name: header::HeaderName) -> &str {

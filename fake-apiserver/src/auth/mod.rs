@@ -1,8 +1,11 @@
 //! Who sends a request, and what they may do.
 
 pub(crate) mod escalation;
+pub(crate) mod impersonation;
 pub(crate) mod rbac;
 pub(crate) mod token;
+
+use std::collections::BTreeMap;
 
 /// An authenticated user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +14,10 @@ pub struct User {
     pub name: String,
     /// Groups, for instance `system:masters`.
     pub groups: Vec<String>,
+    /// What tells the user from others of the same name over time; mostly empty.
+    pub uid: String,
+    /// What else is known of the user.
+    pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
@@ -20,7 +27,7 @@ impl User {
         if !groups.iter().any(|group| group == "system:authenticated") {
             groups.push("system:authenticated".into());
         }
-        Self { name: name.into(), groups }
+        Self { name: name.into(), groups, uid: String::new(), extra: BTreeMap::new() }
     }
 
     /// Somebody who may do everything.
@@ -30,7 +37,7 @@ impl User {
 
     /// Nobody in particular.
     pub fn anonymous() -> Self {
-        Self { name: "system:anonymous".into(), groups: vec!["system:unauthenticated".into()] }
+        Self { groups: vec!["system:unauthenticated".into()], ..Self::new("system:anonymous", [""; 0]) }
     }
 
     /// Whether the user belongs to `group`.

@@ -25,7 +25,8 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    fn of(info: &RequestInfo) -> Self {
+    /// What a request wants.
+    pub(crate) fn of(info: &RequestInfo) -> Self {
         let mut attributes = Self {
             verb: info.verb.clone(),
             group: info.group.clone(),

@@ -1,19 +1,15 @@
 //! Creates below an object: tokens of a ServiceAccount, evictions and bindings of a Pod.
 
-use std::time::Duration;
-
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::delete::delete;
 use super::get::find;
+use super::token;
 use super::update::{Origin, update};
 use crate::clock::rfc3339;
 use crate::controllers::set_condition;
 use crate::options::DeleteOptions;
 use crate::request::Query;
-use crate::reviews::service_account;
-use crate::schema::FieldError;
 use crate::selector::LabelSelector;
 use crate::state::{Call, State};
 use crate::status::{Answer, ResourceName, Status};
@@ -22,40 +18,11 @@ use crate::storage::Stored;
 /// Answers the create of a subresource: tokens, evictions, bindings.
 pub(crate) fn create_below(state: &mut State, call: &mut Call, body: &Value) -> Answer<Value> {
     match call.subresource.as_str() {
-        "token" => token(state, call, body),
+        "token" => token::request(state, call, body),
         "eviction" => evict(state, call, body),
         "binding" => bind(state, call, body),
         _ => Err(Status::method_not_allowed()),
     }
-}
-
-/// A token for a ServiceAccount; one hour unless asked otherwise, never under ten minutes.
-fn token(state: &mut State, call: &Call, body: &Value) -> Answer<Value> {
-    let account = find(state, call)?.clone();
-    let seconds = body["spec"]["expirationSeconds"].as_u64().unwrap_or(3600);
-    if seconds < 600 {
-        let why = "may not specify a duration less than 10 minutes";
-        let error = FieldError::invalid("spec.expirationSeconds", &json!(seconds), why);
-        let who = ResourceName { group: "authentication.k8s.io", resource: "TokenRequest" };
-        return Err(Status::invalid(&who, "", &[error]));
-    }
-    let expires = call.now.checked_add(Duration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
-    let token = format!("fake.{}.{}", state.ids.suffix(40), state.ids.suffix(20));
-    state.tokens.insert(token.clone(), service_account(&call.namespace, &call.name), Some(expires));
-    let audiences = body["spec"]["audiences"].as_array().filter(|list| !list.is_empty()).cloned();
-    let audiences = audiences.unwrap_or_else(|| vec![json!("https://kubernetes.default.svc.cluster.local")]);
-    Ok(json!({
-        "kind": "TokenRequest",
-        "apiVersion": "authentication.k8s.io/v1",
-        "metadata": {
-            "name": call.name,
-            "namespace": call.namespace,
-            "creationTimestamp": rfc3339(call.now),
-            "uid": account.uid(),
-        },
-        "spec": { "audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": body["spec"]["boundObjectRef"] },
-        "status": { "token": token, "expirationTimestamp": rfc3339(expires) },
-    }))
 }
 
 /// Deletes a Pod if its disruption budget allows it.

@@ -10,6 +10,7 @@ pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod patch;
 pub(crate) mod scale;
+mod token;
 pub(crate) mod update;
 pub(crate) mod watch;
 
