@@ -176,3 +176,23 @@ async fn an_answer_warns_only_so_much() {
     let warned: usize = answer.headers().get_all("warning").iter().map(|value| value.len()).sum();
     assert!((1..16 * 1024).contains(&warned), "{warned}");
 }
+
+#[tokio::test]
+async fn a_patch_of_a_scale_that_is_no_object_is_refused() {
+    let cluster = quiet();
+    let template =
+        json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    let body = json!({"metadata": {"name": "a"}, "spec": spec});
+    assert_eq!(send(&cluster, "POST", deployments, Some(body)).await.code, 201);
+    for (media, patch) in [
+        ("application/merge-patch+json", json!([1])),
+        ("application/strategic-merge-patch+json", json!(1)),
+        ("application/json-patch+json", json!([{"op": "replace", "path": "", "value": "x"}])),
+    ] {
+        let target = format!("{deployments}/a/scale");
+        let answer = send_with(&cluster, "PATCH", &target, &[("content-type", media)], Some(patch)).await;
+        assert_eq!(answer.code, 400, "{media}");
+    }
+}

@@ -194,6 +194,10 @@ pub(crate) fn metadata_of<'a>(call: &mut Call, object: &'a mut Value) -> Answer<
     let refuse = |why: &str| {
         Status::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
     };
+    if !object.is_object() {
+        let what = Document::from(object.take()).kind();
+        return Err(refuse(&format!("json: cannot unmarshal {what} into Go value of type {kind}")));
+    }
     let mut given = object["metadata"].take();
     if given.is_null() {
         given = Value::Object(Map::new());
