@@ -3,6 +3,8 @@
 
 use serde_json::{Value, json};
 
+use crate::resources;
+
 /// Fills in the defaults of a kind, told by its storage name.
 pub(crate) fn fill(id: &str, object: &mut Value) {
     match id {
@@ -16,6 +18,7 @@ pub(crate) fn fill(id: &str, object: &mut Value) {
         "jobs.batch" => job(&mut object["spec"]),
         "cronjobs.batch" => cron_job(object),
         "pods" => pod(object),
+        "limitranges" => resources::complete_limits(object),
         "services" => service(&mut object["spec"]),
         "configmaps" => drop_empty(object, &["data", "binaryData"]),
         "secrets" => {
@@ -188,6 +191,7 @@ fn pod(object: &mut Value) {
     set(object, "spec.preemptionPolicy", json!("PreemptLowerPriority"));
     tolerate_short_outages(&mut object["spec"]);
     pod_spec(&mut object["spec"]);
+    resources::request_the_limits(object);
     let address = object["status"]["podIP"].clone();
     if address.as_str().is_some_and(|address| !address.is_empty()) {
         set(object, "status.podIPs", json!([{ "ip": address }]));

@@ -44,6 +44,7 @@ mod record;
 mod registry;
 mod represent;
 mod request;
+mod resources;
 mod response;
 mod reviews;
 pub mod schema;

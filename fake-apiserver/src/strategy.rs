@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::clock::rfc3339;
+use crate::resources::qos_class;
 use crate::schema::FieldError;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
@@ -98,7 +99,7 @@ fn clear_status(call: &Call, object: &mut Value) {
     let initial = match &*call.resource().id {
         "namespaces" => json!({ "phase": "Active" }),
         "services" => json!({ "loadBalancer": {} }),
-        "pods" => json!({ "phase": "Pending", "qosClass": "BestEffort" }),
+        "pods" => json!({ "phase": "Pending", "qosClass": qos_class(object) }),
         "persistentvolumeclaims" | "persistentvolumes" => json!({ "phase": "Pending" }),
         "daemonsets.apps" => json!({
             "currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0,

@@ -1,8 +1,11 @@
 //! Admission: what may refuse a write after it has been understood and before it is stored.
 
 pub(crate) mod lifecycle;
+mod limit_ranger;
 mod matching;
+mod pod_security;
 mod policy;
+mod quota;
 pub(crate) mod webhook;
 
 use serde_json::Value;
@@ -36,13 +39,22 @@ impl<'a> Change<'a> {
     }
 }
 
+/// What the cluster itself fills into a new object, before anything is decided about it.
+pub(crate) fn fill(state: &State, call: &Call, object: &mut Value) {
+    limit_ranger::fill(state, call, object);
+}
+
 /// Before defaults are final and the object is validated: webhooks that may change it.
 pub(crate) fn mutate(state: &State, call: &Call, change: Change<'_>) -> Answer<()> {
     webhook::check(state, call, Phase::Mutating, change)
 }
 
-/// When the object is known to be valid: policies, then webhooks.
-pub(crate) fn validate(state: &State, call: &mut Call, change: Change<'_>) -> Answer<()> {
+/// When the object is known to be valid, in the order of a real server: limits, pod security, policies, webhooks, and
+/// last the quota, which is used up by what all others allow.
+pub(crate) fn validate(state: &mut State, call: &mut Call, change: Change<'_>) -> Answer<()> {
+    limit_ranger::check(state, call, change)?;
+    pod_security::check(state, call, change)?;
     policy::check(state, call, change)?;
-    webhook::check(state, call, Phase::Validating, change)
+    webhook::check(state, call, Phase::Validating, change)?;
+    quota::charge(state, call, change)
 }

@@ -43,6 +43,7 @@ pub(crate) fn create(
     if !tracked {
         apply::track_update(None, &mut object, &call.version().merge, &call.writer());
     }
+    admission::fill(state, call, &mut object);
     strategy::prepare_create(state, call, &mut object);
     admission::lifecycle::check_account(state, call, &object)?;
     auth::escalation::check(state, call, &object, None)?;

@@ -18,6 +18,14 @@ enum Format {
 /// What the server says of a text that is no quantity.
 pub(crate) fn canonical(text: &str) -> Result<String, &'static str> {
     let text = text.trim();
+    // What is beyond all measure stays as it was written.
+    let Some((format, value)) = parse(text)? else { return Ok(text.to_owned()) };
+    let sign = if text.starts_with('-') && value.mantissa != 0 { "-" } else { "" };
+    Ok(format!("{sign}{}", value.written(format)))
+}
+
+/// Format and value, without the sign; `None` when the value is too large.
+fn parse(text: &str) -> Result<Option<(Format, Number)>, &'static str> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let digits = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
     let (number, suffix) = unsigned.split_at(digits);
@@ -26,37 +34,37 @@ pub(crate) fn canonical(text: &str) -> Result<String, &'static str> {
         return Err(FORM);
     }
     let (format, base_two, base_ten) = scale(suffix).ok_or("unable to parse quantity's suffix")?;
-    let written = || Ok(text.to_owned());
     let fraction = fraction.trim_end_matches('0');
-    let Ok(mantissa) = format!("0{whole}{fraction}").parse::<i128>() else { return written() };
+    let Ok(mantissa) = format!("0{whole}{fraction}").parse::<i128>() else { return Ok(None) };
     let exponent = base_ten - i32::try_from(fraction.len()).unwrap_or(i32::MAX);
-    let Some(mantissa) = mantissa.checked_mul(1_i128 << base_two) else { return written() };
+    let Some(mantissa) = mantissa.checked_mul(1_i128 << base_two) else { return Ok(None) };
     let mut value = Number { mantissa, exponent };
     value.round_up_to_nano();
+    Ok(Some((format, value)))
+}
+
+/// The value in billionths, which is as fine as a quantity gets; `None` for what is none, or beyond all measure.
+pub(crate) fn nanos(text: &str) -> Option<i128> {
+    let (_, value) = parse(text.trim()).ok()??;
     if value.mantissa == 0 {
-        return Ok("0".into());
+        return Some(0);
     }
-    let sign = if text.starts_with('-') { "-" } else { "" };
-    let binary = value.whole().filter(|whole| format == Format::Binary && *whole >= 1024);
-    let canonical = match binary {
-        Some(whole) => in_binary(whole),
-        None => value.in_decimal(if format == Format::Binary { Format::Decimal } else { format }),
-    };
-    Ok(format!("{sign}{canonical}"))
+    let power = 10_i128.checked_pow(u32::try_from(value.exponent + 9).ok()?)?;
+    let nanos = value.mantissa.checked_mul(power)?;
+    Some(if text.trim().starts_with('-') { -nanos } else { nanos })
+}
+
+/// A value in billionths as a quantity, written as `like` is.
+pub(crate) fn of_nanos(nanos: i128, like: &str) -> String {
+    let format = parse(like.trim()).ok().flatten().map_or(Format::Decimal, |(format, _)| format);
+    let sign = if nanos < 0 { "-" } else { "" };
+    let value = Number { mantissa: nanos.saturating_abs(), exponent: -9 };
+    format!("{sign}{}", value.written(format))
 }
 
 /// Whether one quantity is greater than another; false if either is none.
 pub(crate) fn exceeds(one: &str, other: &str) -> bool {
-    let value = |text: &str| {
-        let unsigned = text.trim_start_matches(['+', '-']);
-        let digits = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
-        let (number, suffix) = unsigned.split_at(digits);
-        let (_, base_two, base_ten) = scale(suffix)?;
-        let number: f64 = number.parse().ok()?;
-        let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
-        Some(sign * number * 2_f64.powi(i32::try_from(base_two).ok()?) * 10_f64.powi(base_ten))
-    };
-    matches!((value(one), value(other)), (Some(one), Some(other)) if one > other)
+    matches!((nanos(one), nanos(other)), (Some(one), Some(other)) if one > other)
 }
 
 fn has_form(suffix: &str) -> bool {
@@ -112,6 +120,16 @@ impl Number {
             return self.mantissa.checked_mul(power);
         }
         (self.mantissa % power == 0).then(|| self.mantissa / power)
+    }
+
+    fn written(self, format: Format) -> String {
+        if self.mantissa == 0 {
+            return "0".into();
+        }
+        match self.whole().filter(|whole| format == Format::Binary && *whole >= 1024) {
+            Some(whole) => in_binary(whole),
+            None => self.in_decimal(if format == Format::Binary { Format::Decimal } else { format }),
+        }
     }
 
     fn in_decimal(mut self, format: Format) -> String {
@@ -200,6 +218,16 @@ mod tests {
     fn quantities_compare_by_value() {
         assert!(exceeds("2", "1") && exceeds("1Gi", "1G") && exceeds("1", "999m"));
         assert!(!exceeds("1000m", "1") && !exceeds("", "1") && !exceeds("-1", "0"));
+    }
+
+    #[test]
+    fn sums_are_written_like_what_was_added_to() {
+        let sum = |one: &str, other: &str| of_nanos(nanos(one).unwrap() + nanos(other).unwrap(), one);
+        assert_eq!(sum("100m", "1"), "1100m");
+        assert_eq!(sum("1Gi", "1Gi"), "2Gi");
+        assert_eq!(sum("1", "1Gi"), "1073741825");
+        assert_eq!(of_nanos(-2_000_000_000, "1"), "-2");
+        assert_eq!(nanos("1e400"), None);
     }
 
     proptest::proptest! {
