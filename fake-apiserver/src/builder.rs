@@ -14,6 +14,7 @@ use crate::registry::Registry;
 use crate::server::FakeApiServer;
 use crate::state::State;
 use crate::storage::Storage;
+use crate::webhooks::Backends;
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
@@ -102,6 +103,7 @@ impl Builder {
             registry: Registry::default(),
             ids: Ids::new(self.seed),
             tokens: TokenStore::default(),
+            webhooks: Backends::default(),
             rbac: self.rbac,
             addresses: 10,
             gc_paused: false,

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 const SUFFIX_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Source of identities of one cluster.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ids {
     rng: ChaCha8Rng,
 }

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! # Code map
-//! A request goes through `service` (one screen): `auth` -> `request` -> `registry` -> `verb` -> `storage` ->
-//! `convert` -> `represent` (rows come from `table`) -> `response`. On a write, `verb` asks `defaults`, `strategy`,
+//! A request goes through `service` (one screen) and `incoming`: `auth` -> `request` -> `registry` -> `verb` ->
+//! `storage` -> `convert` -> `represent` (rows come from `table`) -> `response`. `webhooks` are called in between. On a write, `verb` asks `defaults`, `strategy`,
 //! `kinds`, `schema`, `apply`, `patch` and `admission`, which are pure. `storage` is the only writer of revisions; watches and `controllers` read its log.
 //!
 //! # Promises
@@ -36,6 +36,7 @@ mod edit;
 pub mod fault;
 mod hooks;
 mod ids;
+mod incoming;
 mod kinds;
 mod openapi;
 mod options;
@@ -61,6 +62,7 @@ mod table;
 mod validation;
 mod verb;
 mod warnings;
+mod webhooks;
 
 pub use auth::User;
 pub use builder::Builder;
@@ -73,3 +75,4 @@ pub use response::{BoxError, ResponseBody};
 pub use server::{FakeApiServer, Tokens, Workloads};
 pub use service::FakeService;
 pub use storage::{ObjectRef, Snapshot};
+pub use webhooks::{CaBundle, Webhooks};

@@ -112,15 +112,17 @@ pub(crate) fn qos_class(pod: &Value) -> &'static str {
     if pairs.iter().all(|(requests, limits)| requests.is_empty() && limits.is_empty()) {
         return "BestEffort";
     }
-    let sum = |which: fn(&(BTreeMap<String, i128>, BTreeMap<String, i128>)) -> &BTreeMap<String, i128>| {
+    let total = |all: Vec<&BTreeMap<String, i128>>| {
         let mut sum = BTreeMap::new();
-        for (name, value) in pairs.iter().flat_map(which) {
+        for (name, value) in all.into_iter().flatten() {
             *sum.entry(name.clone()).or_insert(0_i128) += value;
         }
         sum
     };
+    let requested = total(pairs.iter().map(|(requests, _)| requests).collect());
+    let allowed = total(pairs.iter().map(|(_, limits)| limits).collect());
     let limited = pairs.iter().all(|(_, limits)| limits.len() == 2);
-    if limited && sum(|pair| &pair.0) == sum(|pair| &pair.1) { "Guaranteed" } else { "Burstable" }
+    if limited && requested == allowed { "Guaranteed" } else { "Burstable" }
 }
 
 /// The elements of a list; none of anything else.

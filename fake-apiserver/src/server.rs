@@ -21,6 +21,7 @@ use crate::record::Requests;
 use crate::service::FakeService;
 use crate::state::State;
 use crate::storage::Snapshot;
+use crate::webhooks::Webhooks;
 
 /// A cluster. Clones are handles of the same cluster.
 #[derive(Clone, Debug)]
@@ -147,6 +148,11 @@ impl FakeApiServer {
     /// How workloads get ready.
     pub fn workloads(&self) -> Workloads<'_> {
         Workloads { cluster: self }
+    }
+
+    /// Who answers for the webhooks that are registered in the cluster.
+    pub fn webhooks(&self) -> Webhooks<'_> {
+        Webhooks::of(self)
     }
 
     /// Keeps the garbage collector from doing anything.

@@ -11,6 +11,8 @@ use crate::ids::Ids;
 use crate::options::WriteOptions;
 use crate::registry::{Registry, Resource, Served, Version};
 use crate::storage::{ObjectKey, Storage, object_key};
+use crate::webhooks::Backends;
+use crate::webhooks::exchange::Exchange;
 
 /// Everything that changes in a cluster.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub(crate) struct State {
     pub(crate) registry: Registry,
     pub(crate) ids: Ids,
     pub(crate) tokens: TokenStore,
+    /// Who answers for webhooks.
+    pub(crate) webhooks: Backends,
     /// Whether requests are authorised by RBAC; otherwise everybody who is somebody may do everything.
     pub(crate) rbac: bool,
     /// Addresses handed out to Services.
@@ -47,6 +51,8 @@ pub(crate) struct Call {
     pub(crate) options: WriteOptions,
     /// Texts for `Warning` headers.
     pub(crate) warnings: Vec<String>,
+    /// What the request asks of webhooks; what the cluster does itself asks nobody.
+    pub(crate) exchange: Option<Exchange>,
     /// What a strict request would be refused for, and nobody was told yet.
     pub(crate) objections: Vec<String>,
 }
@@ -70,6 +76,7 @@ impl Call {
             manager: manager.to_owned(),
             options: WriteOptions::default(),
             warnings: Vec::new(),
+            exchange: None,
             objections: Vec::new(),
         }
     }

@@ -1,6 +1,8 @@
 //! Refusals: `metav1.Status` with reason, code, details and causes, worded as the API server words them
 //! (`k8s.io/apimachinery/pkg/api/errors`).
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use crate::schema::{FieldError, FieldErrorReason};
@@ -15,7 +17,7 @@ pub struct Status {
     /// HTTP status code.
     pub code: u16,
     /// Machine-readable reason (`NotFound`, …); empty where the server gives none.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// Text for people.
     pub message: String,
     /// `details`, where the server gives any.
@@ -29,7 +31,7 @@ pub struct Status {
 impl Status {
     /// A refusal without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Box<Self> {
-        let message = message.into();
+        let (reason, message) = (reason.into(), message.into());
         Box::new(Self { code, reason, message, details: None, continue_token: None, plain: false })
     }
 

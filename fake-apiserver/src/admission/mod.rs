@@ -6,13 +6,13 @@ mod matching;
 mod pod_security;
 mod policy;
 mod quota;
+mod review;
 pub(crate) mod webhook;
 
 use serde_json::Value;
 
 use crate::state::{Call, State};
 use crate::status::Answer;
-use webhook::Phase;
 
 /// A write on its way through admission.
 #[derive(Clone, Copy, Debug)]
@@ -44,9 +44,10 @@ pub(crate) fn fill(state: &State, call: &Call, object: &mut Value) {
     limit_ranger::fill(state, call, object);
 }
 
-/// Before defaults are final and the object is validated: webhooks that may change it.
-pub(crate) fn mutate(state: &State, call: &Call, change: Change<'_>) -> Answer<()> {
-    webhook::check(state, call, Phase::Mutating, change)
+/// Before defaults are final and the object is validated: webhooks that may change it. What they make of it, if they
+/// make something of it.
+pub(crate) fn mutate(state: &State, call: &mut Call, change: Change<'_>) -> Answer<Option<Value>> {
+    webhook::mutate(state, call, change)
 }
 
 /// When the object is known to be valid, in the order of a real server: limits, pod security, policies, webhooks, and
@@ -55,6 +56,6 @@ pub(crate) fn validate(state: &mut State, call: &mut Call, change: Change<'_>) -
     limit_ranger::check(state, call, change)?;
     pod_security::check(state, call, change)?;
     policy::check(state, call, change)?;
-    webhook::check(state, call, Phase::Validating, change)?;
+    webhook::validate(state, call, change)?;
     quota::charge(state, call, change)
 }

@@ -69,12 +69,13 @@ pub(super) fn check(state: &State, call: &mut Call, change: Change<'_>) -> Answe
 
 fn refusal(call: &Call, message: &str, reason: &str) -> Box<Status> {
     let mut status = Status::forbidden(&call.resource().name(), &call.name, message);
-    (status.code, status.reason) = match reason {
+    let (code, reason) = match reason {
         "Unauthorized" => (401, "Unauthorized"),
         "Forbidden" => (403, "Forbidden"),
         "RequestEntityTooLarge" => (413, "RequestEntityTooLarge"),
         _ => (422, "Invalid"),
     };
+    (status.code, status.reason) = (code, reason.into());
     if let Some(details) = &mut status.details {
         details["causes"] = json!([{ "message": message }]);
     }

@@ -1,14 +1,24 @@
-//! Registered admission webhooks: which of them a write must pass, and whether they can be reached.
+//! Registered admission webhooks: which of them a write must pass, whether they can be reached, and what becomes of
+//! their answers.
 //!
 //! A webhook behind a Service is reachable when the Service exists and a Deployment that its selector finds is
-//! available. A reachable webhook admits everything: nothing is called.
+//! available. A reachable webhook for which somebody answers (see [`crate::webhooks`]) is asked; others admit everything,
+//! and so do all for what the cluster does itself.
 
-use serde_json::Value;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
 
 use super::Change;
 use super::matching::{self, Conditions};
+use super::review::{self, Verdict};
+use crate::patch;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
+use crate::webhooks::Answered;
+use crate::webhooks::exchange::{Question, Target};
 
 /// When webhooks are asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,46 +38,205 @@ impl Phase {
     }
 }
 
-/// Refuses a write when a webhook that must be asked cannot be reached.
-pub(super) fn check(state: &State, call: &Call, phase: Phase, change: Change<'_>) -> Answer<()> {
-    let resource = call.resource();
-    // Webhook configurations are exempt, lest one could not be removed again.
-    if resource.is(Phase::Mutating.resource()) || resource.is(Phase::Validating.resource()) {
-        return Ok(());
+/// Asks the webhooks that may change an object; what they make of it, if they make something of it.
+pub(super) fn mutate(state: &State, call: &mut Call, change: Change<'_>) -> Answer<Option<Value>> {
+    let mut object = change.object.cloned();
+    let mut asked: Vec<(usize, usize)> = Vec::new();
+    let mut changes = 0;
+    let webhooks = registered(state, call, Phase::Mutating);
+    for (index, webhook) in webhooks.iter().enumerate() {
+        let change = Change { object: object.as_ref(), ..change };
+        let Some(patched) = ask_for_changes(state, call, change, webhook, 0)? else { continue };
+        changes += usize::from(replace(&mut object, patched));
+        asked.push((index, changes));
     }
-    for configuration in state.storage.objects(phase.resource()).values() {
-        for webhook in configuration.value["webhooks"].as_array().into_iter().flatten() {
-            let asked = matching::rules_match(call, change, &webhook["rules"])
-                && matching::namespace_matches(state, call, change, &webhook["namespaceSelector"])
-                && matching::object_matches(change, &webhook["objectSelector"])
-                && conditions_hold(state, call, change, &webhook["matchConditions"]);
-            if !asked || webhook["failurePolicy"] == "Ignore" {
-                continue;
-            }
-            let timeout = webhook["timeoutSeconds"].as_u64().unwrap_or(10);
-            if let Some(why) = unreachable(state, &webhook["clientConfig"], timeout) {
-                let name = webhook["name"].as_str().unwrap_or_default();
-                let message = format!("failed calling webhook \"{name}\": failed to call webhook: {why}");
-                return Err(Status::internal(&message));
+    // Once more those that want to see what others changed after them.
+    let total = changes;
+    for (index, seen) in asked {
+        if seen < total && webhooks[index]["reinvocationPolicy"] == "IfNeeded" {
+            let change = Change { object: object.as_ref(), ..change };
+            if let Some(patched) = ask_for_changes(state, call, change, &webhooks[index], 1)? {
+                changes += usize::from(replace(&mut object, patched));
             }
         }
+    }
+    Ok(object.filter(|_| changes > 0))
+}
+
+fn replace(object: &mut Option<Value>, patched: Option<Value>) -> bool {
+    let changed = patched.is_some() && *object != patched;
+    if changed {
+        *object = patched;
+    }
+    changed
+}
+
+/// Refuses a write that a webhook does not allow.
+pub(super) fn validate(state: &State, call: &mut Call, change: Change<'_>) -> Answer<()> {
+    for webhook in registered(state, call, Phase::Validating) {
+        ask(state, call, change, &webhook, Phase::Validating, 0)?;
     }
     Ok(())
 }
 
-/// Whether match conditions hold; one that cannot be evaluated counts as holding.
-fn conditions_hold(state: &State, call: &Call, change: Change<'_>, conditions: &Value) -> bool {
-    let some = conditions.as_array().is_some_and(|list| !list.is_empty());
-    !some || matching::conditions(conditions, &matching::context(state, call, change)) != Conditions::Fail
+/// The webhooks of a phase in the order in which they are asked, each with the `key` of its configuration.
+fn registered(state: &State, call: &Call, phase: Phase) -> Vec<Value> {
+    let resource = call.resource();
+    // Webhook configurations are exempt, lest one could not be removed again.
+    if resource.is(Phase::Mutating.resource()) || resource.is(Phase::Validating.resource()) {
+        return Vec::new();
+    }
+    let configurations = state.storage.objects(phase.resource());
+    let webhooks = configurations.iter().flat_map(|(key, configuration)| {
+        let list = configuration.value["webhooks"].as_array().cloned().unwrap_or_default();
+        list.into_iter().enumerate().map(move |(index, mut webhook)| {
+            webhook["key"] = json!(format!("{key}/{index}"));
+            webhook
+        })
+    });
+    webhooks.collect()
 }
 
-/// Why a webhook cannot be called, if it cannot.
-pub(crate) fn unreachable(state: &State, client: &Value, timeout: u64) -> Option<String> {
+/// The object after a webhook, if the webhook was asked: `Some(None)` when it is as before.
+fn ask_for_changes(
+    state: &State,
+    call: &mut Call,
+    change: Change<'_>,
+    webhook: &Value,
+    round: usize,
+) -> Answer<Option<Option<Value>>> {
+    let Some(verdict) = ask(state, call, change, webhook, Phase::Mutating, round)? else { return Ok(None) };
+    let (Some(object), false) = (change.object, verdict.patch.is_null()) else { return Ok(Some(None)) };
+    let patched = patch::json(object, &verdict.patch).map_err(|why| {
+        Status::internal_plain(&format!("applying the patch of {}: {why}", name_of(webhook)))
+    })?;
+    Ok(Some(Some(patched)))
+}
+
+fn name_of(webhook: &Value) -> &str {
+    webhook["name"].as_str().unwrap_or_default()
+}
+
+/// Asks one webhook, if the write is its business; a denial is an error.
+fn ask(
+    state: &State,
+    call: &mut Call,
+    change: Change<'_>,
+    webhook: &Value,
+    phase: Phase,
+    round: usize,
+) -> Answer<Option<Verdict>> {
+    if !concerns(state, call, change, webhook)? {
+        return Ok(None);
+    }
+    let name = name_of(webhook);
+    let tolerant = webhook["failurePolicy"] == "Ignore";
+    let failed = |why: String| Status::internal(&format!("failed calling webhook \"{name}\": {why}"));
+    let timeout = webhook["timeoutSeconds"].as_u64().unwrap_or(10);
+    let client = &webhook["clientConfig"];
+    let answered = match reach(state, client, timeout) {
+        Ok(answered) => answered,
+        Err(_) if tolerant => return Ok(None),
+        Err(why) => return Err(failed(format!("failed to call webhook: {why}"))),
+    };
+    let (Answered::Yes, Some(exchange)) = (answered, call.exchange.clone()) else { return Ok(None) };
+    let version = change.old.map_or(&Value::Null, |old| &old["metadata"]["resourceVersion"]);
+    let webhook_key = webhook["key"].as_str().unwrap_or_default();
+    let object = format!("{}/{} {version}", call.namespace, call.name);
+    let key = format!("{phase:?} {} {webhook_key} {round} {object}", change.operation);
+    // The webhook's answer must name the review; any name that differs from review to review will do.
+    let uid = review_uid(&format!("{key} {}", exchange.salt()));
+    let question = || {
+        let body = review::ask(call, change, &uid).to_string().into();
+        question_for(key.clone(), client, timeout, body)
+    };
+    let verdict = match exchange.ask(question, &key)? {
+        Ok(body) => review::read(&body, &uid, phase)
+            .map_err(|why| format!("received invalid webhook response: {why}")),
+        Err(why) => Err(why),
+    };
+    let verdict = match verdict {
+        Ok(verdict) => verdict,
+        Err(_) if tolerant => return Ok(None),
+        Err(why) => return Err(failed(why)),
+    };
+    call.warnings.extend(verdict.warnings.iter().cloned());
+    if verdict.allowed { Ok(Some(verdict)) } else { Err(denial(name, &verdict.status)) }
+}
+
+/// Whether a write is a webhook's business.
+fn concerns(state: &State, call: &Call, change: Change<'_>, webhook: &Value) -> Answer<bool> {
+    let asked = matching::rules_match(call, change, &webhook["rules"])
+        && matching::namespace_matches(state, call, change, &webhook["namespaceSelector"])
+        && matching::object_matches(change, &webhook["objectSelector"]);
+    let conditions = &webhook["matchConditions"];
+    if !asked || conditions.as_array().is_none_or(Vec::is_empty) {
+        return Ok(asked);
+    }
+    match matching::conditions(conditions, &matching::context(state, call, change)) {
+        Conditions::Hold => Ok(true),
+        Conditions::Fail => Ok(false),
+        Conditions::Broken if webhook["failurePolicy"] == "Ignore" => Ok(false),
+        Conditions::Broken => {
+            let why = "a match condition of a webhook cannot be evaluated";
+            Err(Status::forbidden(&call.resource().name(), &call.name, why))
+        }
+    }
+}
+
+/// The refusal of a webhook (`ToStatusErr`).
+fn denial(name: &str, given: &Value) -> Box<Status> {
+    let text = |field: &str| given[field].as_str().unwrap_or_default();
+    let why = match (text("message"), text("reason")) {
+        ("", "") => " without explanation".to_owned(),
+        ("", reason) => format!(": {reason}"),
+        (message, _) => format!(": {message}"),
+    };
+    let code = given["code"].as_u64().and_then(|code| u16::try_from(code).ok()).filter(|code| *code >= 400);
+    let message = format!("admission webhook \"{name}\" denied the request{why}");
+    let mut status = Status::new(code.unwrap_or(400), "", message);
+    status.reason = text("reason").to_owned().into();
+    status.details = Some(given["details"].clone()).filter(Value::is_object);
+    status
+}
+
+/// A UUID that follows from a text.
+pub(crate) fn review_uid(text: &str) -> String {
+    use sha2::Digest;
+    let digest = sha2::Sha256::digest(text.as_bytes());
+    let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+/// Whether a webhook can be called and whether anybody answers; or why it cannot.
+pub(crate) fn reach(state: &State, client: &Value, timeout: u64) -> Result<Answered, String> {
+    let (target, url) = place(client, timeout);
+    let answered = state.webhooks.answers(&target);
+    let key = match target {
+        Target::Url(_) if answered == Answered::Yes => return Ok(answered),
+        Target::Url(url_without_query) => {
+            let host = url_without_query.split("://").nth(1).unwrap_or(&url_without_query);
+            let host = host.split('/').next().unwrap_or_default();
+            return Err(format!("Post \"{url}\": dial tcp {host}: connect: connection refused"));
+        }
+        Target::Service(key) => key,
+    };
+    let (namespace, name) = key.split_once('/').unwrap_or_default();
+    let Some(found) = state.storage.get("services", &key) else {
+        return Err(format!("Post \"{url}\": service \"{name}\" not found"));
+    };
+    let available = has_backend(state, namespace, &found.value["spec"]["selector"]);
+    if available {
+        Ok(answered)
+    } else {
+        Err(format!("Post \"{url}\": no endpoints available for service \"{name}\""))
+    }
+}
+
+/// Where a webhook is, and the URL that is called.
+fn place(client: &Value, timeout: u64) -> (Target, String) {
     if let Some(url) = client["url"].as_str() {
-        let host = url.split("://").nth(1).unwrap_or(url).split('/').next().unwrap_or_default();
-        return Some(format!(
-            "Post \"{url}?timeout={timeout}s\": dial tcp {host}: connect: connection refused"
-        ));
+        return (Target::Url(url.to_owned()), format!("{url}?timeout={timeout}s"));
     }
     let service = &client["service"];
     let text = |field: &str| service[field].as_str().unwrap_or_default();
@@ -75,11 +244,14 @@ pub(crate) fn unreachable(state: &State, client: &Value, timeout: u64) -> Option
     let path = text("path").trim_start_matches('/');
     let port = service["port"].as_u64().unwrap_or(443);
     let url = format!("https://{name}.{namespace}.svc:{port}/{path}?timeout={timeout}s");
-    let Some(found) = state.storage.get("services", &format!("{namespace}/{name}")) else {
-        return Some(format!("Post \"{url}\": service \"{name}\" not found"));
-    };
-    let available = has_backend(state, namespace, &found.value["spec"]["selector"]);
-    (!available).then(|| format!("Post \"{url}\": no endpoints available for service \"{name}\""))
+    (Target::Service(format!("{namespace}/{name}")), url)
+}
+
+/// The question that a body is for a webhook.
+pub(crate) fn question_for(key: String, client: &Value, timeout: u64, body: bytes::Bytes) -> Question {
+    let (target, url) = place(client, timeout);
+    let ca = client["caBundle"].as_str().and_then(|text| STANDARD.decode(text).ok()).unwrap_or_default();
+    Question { key, target, url, ca: ca.into(), timeout: Duration::from_secs(timeout), body, lasting: false }
 }
 
 /// Whether an available Deployment is behind a Service's selector.

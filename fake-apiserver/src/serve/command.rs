@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Parser;
 use tokio::net::TcpListener;
 
-use super::{Options, ServeError, Server, admin, kubeconfig, load, log, restore, save};
+use super::{Options, ServeError, Server, admin, call_webhooks, kubeconfig, load, log, restore, save};
 use crate::{Controllers, FakeApiServer, Readiness};
 
 /// Who the administrator's token stands for.
@@ -53,6 +53,9 @@ pub struct Command {
     /// How long after a change a Deployment is ready, for instance 500ms or 2s.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub deployment_ready_after: Option<Duration>,
+    /// Call the webhooks of a Service at an address, over HTTPS; may be repeated. Those at URLs are called there.
+    #[arg(long, value_name = "NAMESPACE/NAME=HOST:PORT", value_parser = webhook)]
+    pub webhook: Vec<(String, String)>,
     /// Serve the control endpoint (plain HTTP, unauthenticated) there.
     #[arg(long, value_name = "HOST:PORT")]
     pub admin: Option<String>,
@@ -94,6 +97,17 @@ fn token(text: &str) -> Result<String, String> {
     if fits { Ok(text.to_owned()) } else { Err("a token is made of visible ASCII characters".into()) }
 }
 
+/// Reads `NAMESPACE/NAME=HOST:PORT`.
+fn webhook(text: &str) -> Result<(String, String), String> {
+    let (service, address) = text.split_once('=').ok_or("it has no `=`")?;
+    let (namespace, name) = service.split_once('/').ok_or("a Service is named as NAMESPACE/NAME")?;
+    let port = address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
+    if namespace.is_empty() || name.is_empty() || port.is_none_or(|(host, _)| host.is_empty()) {
+        return Err("it looks like knative-eventing/eventing-webhook=127.0.0.1:8443".into());
+    }
+    Ok((service.to_owned(), address.to_owned()))
+}
+
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let span: jiff::SignedDuration = text.parse().map_err(|_| "a duration looks like 500ms, 2s or 1m30s")?;
     Duration::try_from(span).map_err(|_| "a duration is not negative".into())
@@ -107,6 +121,7 @@ impl Command {
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
         let cluster = self.cluster()?;
         let token = self.grant(&cluster);
+        call_webhooks(&cluster, &self.webhook);
         let options = Options { listen: self.listen.clone(), names: self.tls_san.clone() };
         let server = Server::bind(cluster.clone(), &options).await?;
         let control = match &self.admin {
@@ -224,6 +239,15 @@ mod tests {
         assert_eq!(grant.groups, ["dev", "ops"]);
         for wrong in ["robot", "=robot", "token=", "to ken=robot"] {
             assert!(Grant::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_webhook_is_a_service_and_an_address() {
+        let read = webhook("a/b=[::1]:8443").unwrap();
+        assert_eq!(read, ("a/b".to_owned(), "[::1]:8443".to_owned()));
+        for wrong in ["a=h:1", "a/b", "a/b=h", "/b=h:1", "a/=h:1", "a/b=:1", "a/b=h:x"] {
+            assert!(webhook(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -14,10 +14,11 @@
 //!
 //! # Code map
 //! `connection` accepts and bounds connections, `tls` makes the certificates, `wire` bounds bodies and puts the
-//! faults of a [`Link`] in front of the cluster. `kubeconfig`, `load`, `save` and `admin` serve the binary;
+//! faults of a [`Link`] in front of the cluster, `call` is how the cluster calls webhooks. `kubeconfig`, `load`, `save` and `admin` serve the binary;
 //! `command` is its command line. Nothing here knows what a Kubernetes object means.
 
 pub mod admin;
+mod call;
 pub mod command;
 mod connection;
 mod ending;
@@ -42,6 +43,18 @@ pub use self::load::load;
 pub use self::save::{restore, save};
 use crate::FakeApiServer;
 use crate::fault::Link;
+
+/// Lets a cluster call its webhooks over HTTPS: those at URLs, and those behind Services (`NAMESPACE/NAME`) whose address
+/// (`HOST:PORT`) is given. A webhook's `caBundle` says whom to trust.
+pub fn call_webhooks(cluster: &FakeApiServer, services: &[(String, String)]) {
+    cluster.webhooks().serve_network(tower::service_fn(|request| call::call(request, None)));
+    for (service, address) in services {
+        let (namespace, name) = service.split_once('/').unwrap_or(("default", service));
+        let address = address.clone();
+        let backend = tower::service_fn(move |request| call::call(request, Some(address.clone())));
+        cluster.webhooks().serve_service(namespace, name, backend);
+    }
+}
 
 /// Where and under which names a cluster is served.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,11 +30,7 @@ pub(crate) fn create(
     strategy::place(call, metadata)?;
     let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (name, base) = (text("name"), text("generateName"));
-    call.name = match (name.is_empty(), base.is_empty()) {
-        (true, false) => state.ids.name_from(&base),
-        _ => name,
-    };
-    metadata.insert("name".into(), json!(call.name));
+    call.name = name;
     admission::lifecycle::check_create(state, call)?;
     apply_schema(call, &mut object, tracked)?;
     defaults::fill(&call.resource().id, &mut object);
@@ -43,11 +39,21 @@ pub(crate) fn create(
     if !tracked {
         apply::track_update(None, &mut object, &call.version().merge, &call.writer());
     }
-    admission::fill(state, call, &mut object);
-    strategy::prepare_create(state, call, &mut object);
     admission::lifecycle::check_account(state, call, &object)?;
+    admission::fill(state, call, &mut object);
+    if let Some(changed) = admission::mutate(state, call, Change::create(&object))? {
+        object = changed;
+        apply_schema(call, &mut object, false)?;
+        defaults::fill(&call.resource().id, &mut object);
+        strategy::reset_new(call, &mut object);
+        settle_object(call, &mut object);
+    }
+    if call.name.is_empty() && !base.is_empty() {
+        call.name = state.ids.name_from(&base);
+    }
+    object["metadata"]["name"] = json!(call.name);
+    strategy::prepare_create(state, call, &mut object);
     auth::escalation::check(state, call, &object, None)?;
-    admission::mutate(state, call, Change::create(&object))?;
     let rule = validation::name_rule(&call.resource().id);
     let mut errors = validation::metadata_errors(&object["metadata"], rule);
     if !call.resource().traits.custom {
@@ -61,6 +67,7 @@ pub(crate) fn create(
     warn(call, &object, None);
     admission::validate(state, call, Change::create(&object))?;
     convert::to_stored(state, call, &mut object)?;
+    convert::prepare_to_show(state, call, &object)?;
     let (id, key) = (call.resource().storage.clone(), call.key());
     if let Some(taken) = state.storage.get(&id, &key) {
         let deleting = !taken.metadata()["deletionTimestamp"].is_null();

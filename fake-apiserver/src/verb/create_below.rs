@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::delete::delete;
+use super::delete::{admit, delete_admitted};
 use super::get::find;
 use super::token;
 use super::update::{Origin, update};
@@ -29,14 +29,14 @@ pub(crate) fn create_below(state: &mut State, call: &mut Call, body: &Value) -> 
 fn evict(state: &mut State, call: &mut Call, body: &Value) -> Answer<Value> {
     let mut options = DeleteOptions::parse(&Query::default(), &body["deleteOptions"])?;
     options.dry_run |= call.options.dry_run;
-    let pod = find(state, call)?.clone();
+    call.subresource.clear();
+    let pod = admit(state, call, &options)?;
     // A Pod that does not run disturbs nobody by going.
     let idle = matches!(pod.value["status"]["phase"].as_str(), Some("Pending" | "Succeeded" | "Failed"));
     if !idle && pod.metadata()["deletionTimestamp"].is_null() {
         use_budget(state, call, &pod, options.dry_run)?;
     }
-    call.subresource = String::new();
-    delete(state, call, &options)?;
+    delete_admitted(state, call, &pod, &options)?;
     Ok(created())
 }
 

@@ -12,7 +12,7 @@ use crate::options::{DeleteOptions, ListOptions, Propagation};
 use crate::state::{Call, State};
 use crate::status::{Answer, ResourceName, Status};
 use crate::storage::Stored;
-use crate::{hooks, strategy};
+use crate::{convert, hooks, strategy};
 
 /// What became of an object.
 #[derive(Debug)]
@@ -25,11 +25,28 @@ pub(crate) enum Deleted {
 
 /// Deletes the object a call names.
 pub(crate) fn delete(state: &mut State, call: &mut Call, options: &DeleteOptions) -> Answer<Deleted> {
+    let live = admit(state, call, options)?;
+    delete_admitted(state, call, &live, options)
+}
+
+/// Checks that the object a call names may be deleted; nothing has changed yet.
+pub(crate) fn admit(state: &mut State, call: &mut Call, options: &DeleteOptions) -> Answer<Arc<Stored>> {
     let live = find(state, call)?.clone();
     check_preconditions(call, &live, options)?;
     admission::lifecycle::check_delete(call)?;
     admission::mutate(state, call, Change::delete(&live.value))?;
     admission::validate(state, call, Change::delete(&live.value))?;
+    convert::prepare_to_show(state, call, &live.value)?;
+    Ok(live)
+}
+
+/// Deletes an object that may be deleted.
+pub(crate) fn delete_admitted(
+    state: &mut State,
+    call: &mut Call,
+    live: &Arc<Stored>,
+    options: &DeleteOptions,
+) -> Answer<Deleted> {
     warn_about_orphans(call, options);
     let mut object = (*live.value).clone();
     let finalizers = finalizers_for(call, &object, options);
@@ -38,7 +55,7 @@ pub(crate) fn delete(state: &mut State, call: &mut Call, options: &DeleteOptions
     let id = call.resource().storage.clone();
     let grace = grace_of(call, &object, options);
     if strategy::may_go(&id, &object) && grace == 0 {
-        return remove(state, call, &live, options.dry_run);
+        return remove(state, call, live, options.dry_run);
     }
     if grace > 0 {
         start_grace(call, &mut object, grace);
@@ -47,7 +64,7 @@ pub(crate) fn delete(state: &mut State, call: &mut Call, options: &DeleteOptions
         strategy::start_deletion(call, &mut object, &rfc3339(call.now));
     }
     if object == *live.value {
-        return Ok(Deleted::Waiting(live));
+        return Ok(Deleted::Waiting(live.clone()));
     }
     if options.dry_run {
         return Ok(Deleted::Waiting(Arc::new(Stored::unwritten(object))));
@@ -65,15 +82,19 @@ pub(crate) fn delete_collection(
     options: &DeleteOptions,
 ) -> Answer<Found> {
     let found = list(state, call, selection)?;
+    let mut admitted = Vec::new();
     for item in &found.items {
         let text = |field: &str| item.metadata()[field].as_str().unwrap_or_default().to_owned();
         let mut one = call.clone();
         one.name = text("name");
         one.namespace = text("namespace");
-        match delete(state, &mut one, options) {
+        match admit(state, &mut one, options) {
             Err(refusal) if refusal.reason != "NotFound" => return Err(refusal),
-            _ => {}
+            live => admitted.extend(live.map(|live| (one, live))),
         }
+    }
+    for (mut one, live) in admitted {
+        delete_admitted(state, &mut one, &live, options)?;
     }
     Ok(found)
 }

@@ -64,6 +64,13 @@ pub(crate) fn update(
     if origin != Origin::Apply {
         apply::track_update(Some(&old), &mut new, &call.version().merge, &call.writer());
     }
+    if let Some(changed) = admission::mutate(state, call, Change::update(&old, &new))? {
+        new = changed;
+        apply_schema(call, &mut new, false)?;
+        strategy::reset(call, &old, &mut new);
+        defaults::fill(&call.resource().id, &mut new);
+        settle_object(call, &mut new);
+    }
     strategy::prepare_update(call, &old, &mut new);
     strategy::carry_over(&call.resource().id, &old, &mut new);
     if call.resource().is("services") {
@@ -71,7 +78,6 @@ pub(crate) fn update(
     }
     strategy::bump_generation(call, &old, &mut new);
     auth::escalation::check(state, call, &new, Some(&old))?;
-    admission::mutate(state, call, Change::update(&old, &new))?;
     errors.extend(validation::common_metadata_errors(&new["metadata"]));
     if !call.resource().traits.custom {
         errors.extend(validation::finalizer_errors(&new["metadata"]));
@@ -84,6 +90,7 @@ pub(crate) fn update(
     warn(call, &new, Some(&old));
     admission::validate(state, call, Change::update(&old, &new))?;
     convert::to_stored(state, call, &mut new)?;
+    convert::prepare_to_show(state, call, &new)?;
     if same(&live.value, &new) {
         return Ok(live.clone());
     }

@@ -23,6 +23,8 @@ use crate::response::{BoxError, encode, write_event};
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::{Event, ResourceId, Stored};
+use crate::webhooks;
+use crate::webhooks::exchange::Question;
 
 /// How long a watch lives that asks for no timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -58,6 +60,14 @@ pub(crate) struct Watch {
     finished: bool,
 }
 
+/// What a look at the log brought.
+enum Read {
+    Something,
+    Nothing,
+    /// A webhook has to convert it first.
+    Asks(Box<Question>),
+}
+
 /// Starts the watch a call asks for.
 pub(crate) fn start(
     shared: &Arc<Mutex<State>>,
@@ -89,6 +99,8 @@ pub(crate) fn start(
         headed: false,
     };
     watch.begin(state)?;
+    // What comes later is asked about for itself.
+    watch.call.exchange = None;
     Ok(watch)
 }
 
@@ -114,8 +126,8 @@ impl Watch {
                 ..ListOptions::default()
             };
             let found = find(state, &self.call, &everything)?;
-            for stored in &found.items {
-                self.send("ADDED", &*convert::seen_stored(state, &self.call, stored)?);
+            for stored in convert::seen_all(state, &self.call, &found.items)? {
+                self.send("ADDED", &stored);
             }
             if self.options.send_initial_events == Some(true) && self.options.bookmarks {
                 let annotation = json!({ "k8s.io/initial-events-end": "true" });
@@ -144,7 +156,16 @@ impl Watch {
             let mut changed = std::pin::pin!(notify.notified());
             // Registered before the log is read, so that no change is missed.
             changed.as_mut().enable();
-            while !self.finished && self.pending.is_empty() && self.read() {}
+            while !self.finished && self.pending.is_empty() {
+                match self.read() {
+                    Read::Something => {}
+                    Read::Nothing => break,
+                    Read::Asks(question) => {
+                        let reply = webhooks::ask(&self.state, &question).await;
+                        self.call.exchange.get_or_insert_default().note(*question, reply);
+                    }
+                }
+            }
             if !self.pending.is_empty() {
                 return Some(std::mem::take(&mut self.pending).into());
             }
@@ -178,8 +199,8 @@ impl Watch {
         }
     }
 
-    /// Takes what is new from the log; false when there was nothing.
-    fn read(&mut self) -> bool {
+    /// Takes what is new from the log.
+    fn read(&mut self) -> Read {
         let state = self.state.clone();
         let mut state = state.lock();
         let revision = state.storage.revision();
@@ -189,25 +210,30 @@ impl Watch {
             if incarnation == self.incarnation { u64::MAX } else { end.saturating_sub(self.position) };
         if limit == 0 {
             self.finished = true;
-            return false;
+            return Read::Nothing;
         }
         let limit = usize::try_from(limit).unwrap_or(BATCH).min(BATCH);
         let Ok(events) = log.read(self.position, limit) else {
             self.send_expired(0, revision);
-            return false;
+            return Read::Nothing;
         };
         let events: Vec<Arc<Event>> = events.cloned().collect();
         let changes = events.iter().filter_map(|event| self.change(event));
-        let changes: Answer<Vec<_>> = changes
-            .map(|(kind, stored)| Ok((kind, convert::seen_stored(&state, &self.call, &stored)?)))
-            .collect();
+        let (kinds, stored): (Vec<_>, Vec<_>) = changes.unzip();
+        let exchange = self.call.exchange.get_or_insert_default().clone();
+        exchange.begin(&mut state.ids.clone());
+        let seen = convert::seen_all(&state, &self.call, &stored);
         drop(state);
+        if let Some(question) = exchange.open() {
+            return Read::Asks(Box::new(question));
+        }
+        self.call.exchange = None;
         self.position += events.len() as u64;
-        match changes {
-            Ok(changes) => changes.iter().for_each(|(kind, stored)| self.send(kind, stored)),
+        match seen {
+            Ok(seen) => kinds.iter().zip(&seen).for_each(|(kind, stored)| self.send(kind, stored)),
             Err(why) => self.send_error(&why),
         }
-        !events.is_empty()
+        if events.is_empty() { Read::Nothing } else { Read::Something }
     }
 
     /// An event as the selectors see it.

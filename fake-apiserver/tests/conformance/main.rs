@@ -3,7 +3,13 @@
 //! The cases are read from the directory `$CONFORMANCE_CASES`, one JSON file a case; without it nothing is replayed,
 //! and the test says so. A case is a sequence of requests ([`case`]) with variables ([`vars`]); [`run`] sends them
 //! through the in-process service under simulated time, [`view`] selects what is compared, [`matching`] compares.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test binary")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that reports"
+)]
 
 mod case;
 mod matching;

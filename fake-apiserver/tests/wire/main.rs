@@ -9,3 +9,4 @@ mod client;
 mod ending;
 mod limits;
 mod protocols;
+mod webhooks;
