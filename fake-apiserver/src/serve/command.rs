@@ -107,7 +107,8 @@ impl Command {
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
         let cluster = self.cluster()?;
         let token = self.grant(&cluster);
-        let options = Options { listen: self.listen.clone(), names: self.tls_san.clone() };
+        let options =
+            Options { listen: self.listen.clone(), names: self.tls_san.clone(), ..Options::default() };
         let server = Server::bind(cluster.clone(), &options).await?;
         let control = match &self.admin {
             Some(address) => Some(listen(address).await?),

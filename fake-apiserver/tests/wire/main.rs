@@ -6,6 +6,8 @@
 
 mod binary;
 mod client;
+mod compressed;
 mod ending;
 mod limits;
+mod places;
 mod protocols;
