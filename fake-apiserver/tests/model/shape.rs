@@ -73,7 +73,9 @@ impl Kind {
             Leaf::Label(key) => Some(format!("l{key}")),
             _ => None,
         });
-        set_or_leave_out(&mut object["metadata"], "labels", labels);
+        // Who owns nothing of an object does not count as having written it: everybody has the base, which is no leaf.
+        object["metadata"]["labels"] = labels;
+        object["metadata"]["labels"]["base"] = json!("x");
         let items = leaves.keys().filter_map(|leaf| match leaf {
             Leaf::Item(key) => Some((*key, leaves.get(&Leaf::Value(*key)))),
             _ => None,
@@ -110,7 +112,8 @@ impl Kind {
                         item
                     })
                     .collect();
-                set_or_leave_out(&mut object["spec"], "items", items);
+                let spec = if items == json!([]) { items } else { json!({ "items": items }) };
+                set_or_leave_out(object, "spec", spec);
             }
         }
     }
@@ -118,7 +121,7 @@ impl Kind {
     /// The leaves that an object has.
     pub(crate) fn seen(self, object: &Value) -> Leaves {
         let mut leaves = Leaves::new();
-        for (key, value) in entries(&object["metadata"]["labels"]) {
+        for (key, value) in entries(&object["metadata"]["labels"]).filter(|(key, _)| *key != "base") {
             leaves.insert(Leaf::Label(number(key)), number(value.as_str().unwrap()));
         }
         match self {
@@ -153,7 +156,7 @@ impl Kind {
     /// The leaves in a field set of `managedFields`.
     pub(crate) fn owned(self, set: &Value) -> BTreeSet<Leaf> {
         let mut owned = BTreeSet::new();
-        for (key, _) in named(&set["f:metadata"]["f:labels"]) {
+        for (key, _) in named(&set["f:metadata"]["f:labels"]).filter(|(key, _)| *key != "f:base") {
             owned.insert(Leaf::Label(number(key)));
         }
         let (list, item, value) = match self {
@@ -186,9 +189,6 @@ fn port_of(key: u8) -> u16 {
 /// Empty maps and lists are left out: whether somebody owns one is a question of its own.
 fn set_or_leave_out(object: &mut Value, key: &str, value: Value) {
     let empty = value == json!({}) || value == json!([]);
-    if object.is_null() && !empty {
-        *object = json!({});
-    }
     if let Some(members) = object.as_object_mut() {
         members.remove(key);
         members.extend((!empty).then(|| (key.to_owned(), value)));

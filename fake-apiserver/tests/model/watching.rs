@@ -55,7 +55,7 @@ fn replay(
 }
 
 proptest! {
-    #![proptest_config(config(60))]
+    #![proptest_config(config(40))]
 
     #[test]
     fn a_watch_from_any_version_makes_the_list_of_then_the_list_of_now(steps in history(30)) {

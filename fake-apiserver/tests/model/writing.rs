@@ -42,7 +42,7 @@ fn both(bench: &Bench, model: &mut Model, step: &Step) -> Result<Outcome, TestCa
 }
 
 proptest! {
-    #![proptest_config(config(200))]
+    #![proptest_config(config(80))]
 
     #[test]
     fn fields_and_their_owners_are_those_of_the_model(steps in history(30)) {
