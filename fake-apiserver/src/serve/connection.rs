@@ -130,9 +130,9 @@ impl Host {
     }
 }
 
-/// Comes when there was no request in time; never once there was one.
+/// Comes when there was no request in time; never once there was one, or can be none any more.
 async fn silence(time: Duration, first: oneshot::Receiver<()>) {
-    if let Ok(Ok(())) = tokio::time::timeout(time, first).await {
+    if tokio::time::timeout(time, first).await.is_ok() {
         std::future::pending().await
     }
 }

@@ -1,5 +1,7 @@
 //! A cluster in which nothing happens by itself, and the requests of a history.
 
+use std::time::Duration;
+
 use fake_apiserver::{Controllers, FakeApiServer, User};
 use http::Request;
 use http_body_util::{BodyExt, Full};
@@ -76,8 +78,9 @@ impl Bench {
         (answer.code == 200).then_some(answer.body)
     }
 
-    /// Does what a step says.
+    /// Does what a step says, a second after what was before.
     pub(crate) fn act(&self, step: &Step) -> Answer {
+        self.runtime.block_on(tokio::time::advance(Duration::from_secs(1)));
         let (kind, target) = (step.kind, path(step.kind, step.name));
         let manager = format!("?fieldManager=m{}", step.manager);
         let name = format!("o{}", step.name);
