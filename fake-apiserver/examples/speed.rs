@@ -52,7 +52,8 @@ async fn main() {
         let mut left = COUNT as usize;
         while left > 0 {
             let frame = watch.body_mut().frame().await.expect("events").expect("no error");
-            left -= frame.data_ref().map_or(0, |data| data.iter().filter(|byte| **byte == b'\n').count());
+            let new = frame.data_ref().map_or(0, |data| data.iter().filter(|byte| **byte == b'\n').count());
+            left = left.saturating_sub(new);
         }
         events += COUNT;
     }
