@@ -158,6 +158,11 @@ impl Resource {
         &self.versions[self.stored]
     }
 
+    /// Whether its objects cannot be stored in another version than the one that is asked for.
+    pub(crate) fn has_one_form(&self) -> bool {
+        !self.traits.custom && self.versions.len() == 1
+    }
+
     pub(crate) fn is(&self, id: &str) -> bool {
         &*self.id == id
     }

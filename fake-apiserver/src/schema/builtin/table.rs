@@ -353,7 +353,8 @@ mod tests {
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), of.fields().len(), "{}", of.name);
-            let mut numbers: Vec<u64> = of.own().iter().map(|field| field.number).filter(|n| *n > 0).collect();
+            let mut numbers: Vec<u64> =
+                of.own().iter().map(|field| field.number).filter(|n| *n > 0).collect();
             numbers.sort_unstable();
             numbers.dedup();
             let numbered = of.own().iter().filter(|field| field.number > 0).count();
