@@ -5,9 +5,10 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Events, cluster, config_map, quiet, send, with};
+use common::{Events, cluster, config_map, open, quiet, send, with};
 use fake_apiserver::{Controllers, FakeApiServer};
 use futures::StreamExt;
+use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use kube::runtime::{WatchStreamExt, watcher};
@@ -147,4 +148,25 @@ async fn a_watcher_that_does_not_read_holds_up_nobody_and_is_ended_when_it_falls
     let event = slow.next().await.unwrap();
     assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
     assert!(slow.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_reads_about_a_mebibyte_ahead_and_no_more() {
+    const MIB: usize = 1024 * 1024;
+    let cluster = quiet();
+    let large = |name: String| with(config_map(&name), json!({"data": {"v": "x".repeat(MIB / 4)}}));
+    for index in 0..20 {
+        cluster.create(large(format!("before-{index}"))).unwrap();
+    }
+    let response = open(&cluster, "GET", WATCH, &[], String::new()).await;
+    for index in 0..20 {
+        cluster.create(large(format!("after-{index}"))).unwrap();
+    }
+    let mut body = response.into_body();
+    let mut events = 0;
+    while events < 40 {
+        let frame = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(frame.len() < MIB + MIB / 2, "{} bytes", frame.len());
+        events += Events::read(&frame).len();
+    }
 }

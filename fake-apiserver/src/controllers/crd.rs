@@ -55,7 +55,7 @@ fn track_status(state: &State, old: &Value, definition: &mut Value, now: Timesta
         subresource: Some("status".into()),
         time: rfc3339(now),
     };
-    track_update(Some(old), definition, &resource.stored_version().merge, &writer);
+    track_update(Some(old), definition, resource.stored_version().merge(), &writer);
 }
 
 /// Prunes and defaults what is stored by the schema that holds now: a real server does it at each read.

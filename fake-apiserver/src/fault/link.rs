@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures::future::Either;
 use http::request::Parts;
 use http::{Request, Response, header};
-use http_body::Frame;
+use http_body::{Body as _, Frame};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use parking_lot::Mutex;
@@ -18,6 +18,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
+use super::length::measured;
 use super::rule::{Action, Rule, RuleId};
 
 /// The body of an answer that came over a link.
@@ -252,7 +253,7 @@ impl Link {
 
     /// The body as it comes over the wire: late when the wire is silent, broken when it breaks.
     fn guarded(&self, body: Body, breaks: u64) -> Body {
-        let wire = self.wire.clone();
+        let (wire, length) = (self.wire.clone(), body.size_hint());
         let frames = futures::stream::unfold(Some(body), move |body| {
             let wire = wire.clone();
             async move {
@@ -263,7 +264,7 @@ impl Link {
                 }
             }
         });
-        BodyExt::boxed_unsync(StreamBody::new(frames))
+        measured(BodyExt::boxed_unsync(StreamBody::new(frames)), &length)
     }
 }
 

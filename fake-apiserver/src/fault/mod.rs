@@ -4,6 +4,7 @@
 //! [`Link::cut`] and [`Link::black_hole`] are partitions of the whole link, which established watches feel too. The
 //! layer knows nothing of the server behind it, so it works in front of any HTTP service.
 
+mod length;
 mod link;
 mod rule;
 

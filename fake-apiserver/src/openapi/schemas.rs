@@ -65,7 +65,7 @@ impl Schemas {
             properties.insert("kind".into(), json!({ "type": "string" }));
         }
         let mut required = BTreeSet::new();
-        for field in &of.fields {
+        for field in of.fields() {
             if field.required {
                 required.insert(field.name);
             }

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use super::{Resource, ScalePaths, Traits, Version, resource_id};
-use crate::schema::builtin::merge_type;
 use crate::schema::builtin::table::Types;
 use crate::schema::builtin_merge_type;
 use crate::storage::ResourceId;
@@ -202,9 +201,10 @@ fn resource(&(group, versions, kind, plural, short_names, flags, subresources): 
     let version_named = |group: &str, name: &str| {
         let api_version = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
         let built_in = Types::get().kind(&api_version, kind);
-        let merge = built_in.map_or_else(|| builtin_merge_type(group, kind), merge_type);
-        let mut version = Version::new(group, name, kind, merge);
-        version.built_in = built_in;
+        let mut version = Version::new(group, name, kind, built_in);
+        if built_in.is_none() {
+            version.merge = builtin_merge_type(group, kind).into();
+        }
         version.subresources = words(subresources);
         version.columns = columns.clone();
         if kind == "Endpoints" {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Resource, ScalePaths, Traits, Version, resource_id};
-use crate::schema::{FieldError, MergeType, StructuralSchema};
+use crate::schema::{FieldError, StructuralSchema};
 
 /// The resource that an accepted CustomResourceDefinition defines.
 ///
@@ -72,7 +72,7 @@ fn version_of(
     index: usize,
 ) -> Result<Version, Vec<FieldError>> {
     let name = declaration["name"].as_str().unwrap_or_default();
-    let mut version = Version::new(group, name, kind, Arc::new(MergeType::Deduced));
+    let mut version = Version::new(group, name, kind, None);
     version.served = declaration["served"] != false;
     version.columns = crate::table::custom_columns_of(&declaration["additionalPrinterColumns"]).into();
     if declaration["deprecated"] == true {
@@ -85,7 +85,6 @@ fn version_of(
     if !openapi.is_null() {
         let base = format!("spec.versions[{index}].schema.openAPIV3Schema");
         let schema = StructuralSchema::from_openapi(openapi, &base)?;
-        version.merge = schema.merge_type();
         version.schema = Some(Arc::new(schema));
         version.openapi = Some(Arc::new(openapi.clone()));
     }

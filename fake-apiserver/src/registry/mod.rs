@@ -6,11 +6,12 @@ mod builtin;
 mod custom;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::schema::builtin::merge_type;
 use crate::schema::builtin::table::Type;
 use crate::schema::{MergeType, StructuralSchema};
 use crate::status::ResourceName;
@@ -85,7 +86,8 @@ pub(crate) struct Version {
     pub(crate) openapi: Option<Arc<Value>>,
     /// Its type, unless it is a custom resource.
     pub(crate) built_in: Option<&'static Type>,
-    pub(crate) merge: Arc<MergeType>,
+    /// How values merge; of a built-in type only once somebody asks.
+    merge: OnceLock<Arc<MergeType>>,
     pub(crate) scale: Option<ScalePaths>,
     pub(crate) deprecation: Option<String>,
     /// What a Table shows.
@@ -101,7 +103,7 @@ pub(crate) struct ScalePaths {
 }
 
 impl Version {
-    pub(crate) fn new(group: &str, name: &str, kind: &str, merge: Arc<MergeType>) -> Self {
+    pub(crate) fn new(group: &str, name: &str, kind: &str, built_in: Option<&'static Type>) -> Self {
         let api_version = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
         let type_members = format!("\"apiVersion\":\"{api_version}\",\"kind\":\"{kind}\"").into();
         Self {
@@ -112,12 +114,21 @@ impl Version {
             subresources: Vec::new(),
             schema: None,
             openapi: None,
-            built_in: None,
-            merge,
+            built_in,
+            merge: OnceLock::new(),
             scale: None,
             deprecation: None,
             columns: Arc::default(),
         }
+    }
+
+    /// How values merge: as the schema says, or the built-in type, otherwise as they look.
+    pub(crate) fn merge(&self) -> &Arc<MergeType> {
+        self.merge.get_or_init(|| match (&self.schema, self.built_in) {
+            (Some(schema), _) => schema.merge_type(),
+            (None, Some(of)) => merge_type(of),
+            (None, None) => Arc::new(MergeType::Deduced),
+        })
     }
 
     pub(crate) fn has(&self, subresource: &str) -> bool {
@@ -145,6 +156,11 @@ impl Resource {
 
     pub(crate) fn stored_version(&self) -> &Version {
         &self.versions[self.stored]
+    }
+
+    /// Whether its objects cannot be stored in another version than the one that is asked for.
+    pub(crate) fn has_one_form(&self) -> bool {
+        !self.traits.custom && self.versions.len() == 1
     }
 
     pub(crate) fn is(&self, id: &str) -> bool {

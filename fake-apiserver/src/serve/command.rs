@@ -122,7 +122,8 @@ impl Command {
         let cluster = self.cluster()?;
         let token = self.grant(&cluster);
         call_webhooks(&cluster, &self.webhook);
-        let options = Options { listen: self.listen.clone(), names: self.tls_san.clone() };
+        let options =
+            Options { listen: self.listen.clone(), names: self.tls_san.clone(), ..Options::default() };
         let server = Server::bind(cluster.clone(), &options).await?;
         let control = match &self.admin {
             Some(address) => Some(listen(address).await?),

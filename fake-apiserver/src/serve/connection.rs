@@ -8,27 +8,14 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use super::ending::Ending;
+use super::limits::{LEAST_HEAD, Limits};
+use super::stall::Stalling;
 use super::wire::Wire;
-
-/// Connections at one time; further ones wait to be accepted.
-const MAX_CONNECTIONS: usize = 4096;
-
-/// How long a client may take for the TLS handshake.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-
-/// How long a client may take to send the head of a request (HTTP/1.1; also how long an idle connection is kept).
-const HEAD: Duration = Duration::from_secs(60);
-
-/// Bytes that the head of a request may have.
-const HEAD_SIZE: usize = 64 * 1024;
-
-/// Requests in progress on one HTTP/2 connection, watches included.
-const MAX_STREAMS: u32 = 1000;
 
 /// What a client may send ahead on one HTTP/2 stream, in bytes.
 const STREAM_WINDOW: u32 = 1024 * 1024;
@@ -43,9 +30,17 @@ pub(super) const DRAIN: Duration = Duration::from_millis(700);
 const EXHAUSTED: Duration = Duration::from_millis(50);
 
 /// Accepts connections until `ending` says true, then lets them finish.
-pub(super) async fn accept(listener: TcpListener, config: Arc<ServerConfig>, wire: Wire, mut ending: Ending) {
-    let (acceptor, http) = (TlsAcceptor::from(config), Arc::new(http()));
-    let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+pub(super) async fn accept(
+    listener: TcpListener,
+    config: Arc<ServerConfig>,
+    limits: &Limits,
+    wire: Wire,
+    mut ending: Ending,
+) {
+    let host =
+        Arc::new(Host { acceptor: TlsAcceptor::from(config), http: http(limits), limits: limits.clone() });
+    let places = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
+    let free = Arc::new(Semaphore::new(places));
     let mut connections = JoinSet::new();
     loop {
         let next = async {
@@ -58,11 +53,10 @@ pub(super) async fn accept(listener: TcpListener, config: Arc<ServerConfig>, wir
             Some(_) = connections.join_next() => {}
             (permit, accepted) = next => match accepted {
                 Ok((stream, _)) => {
-                    let (acceptor, http, wire) = (acceptor.clone(), http.clone(), wire.clone());
-                    let ending = ending.clone();
+                    let (host, wire, ending) = (host.clone(), wire.clone(), ending.clone());
                     connections.spawn(async move {
                         let _permit = permit;
-                        serve(stream, &acceptor, &http, wire, ending).await;
+                        host.serve(stream, wire, ending).await;
                     });
                 }
                 Err(error) => {
@@ -79,13 +73,21 @@ pub(super) async fn accept(listener: TcpListener, config: Arc<ServerConfig>, wir
     }
 }
 
-fn http() -> Builder<TokioExecutor> {
+/// What all connections share.
+struct Host {
+    acceptor: TlsAcceptor,
+    http: Builder<TokioExecutor>,
+    limits: Limits,
+}
+
+fn http(limits: &Limits) -> Builder<TokioExecutor> {
+    let head = limits.head_bytes.max(LEAST_HEAD);
     let mut http = Builder::new(TokioExecutor::new());
-    http.http1().timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(HEAD_SIZE);
+    http.http1().timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(head as usize);
     http.http2()
         .timer(TokioTimer::new())
-        .max_header_list_size(HEAD_SIZE as u32)
-        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(head)
+        .max_concurrent_streams(limits.streams)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(4 * STREAM_WINDOW)
         .keep_alive_interval(PING.0)
@@ -93,37 +95,44 @@ fn http() -> Builder<TokioExecutor> {
     http
 }
 
-/// Serves one connection to its end. What a client does wrong concerns nobody else.
-async fn serve(
-    stream: TcpStream,
-    acceptor: &TlsAcceptor,
-    http: &Builder<TokioExecutor>,
-    wire: Wire,
-    mut ending: Ending,
-) {
-    // Watch events are small and must not wait for more.
-    let _ = stream.set_nodelay(true);
-    let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream));
-    let stream = tokio::select! {
-        biased;
-        () = ending.came() => return,
-        outcome = handshake => match outcome {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return tracing::debug!(%error, "the TLS handshake failed"),
-            Err(_) => return tracing::debug!("the TLS handshake took too long"),
-        },
-    };
-    let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(wire));
-    let mut connection = std::pin::pin!(connection);
-    let outcome = tokio::select! {
-        biased;
-        outcome = &mut connection => outcome,
-        () = ending.came() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+impl Host {
+    /// Serves one connection to its end. What a client does wrong concerns nobody else.
+    async fn serve(&self, stream: TcpStream, wire: Wire, mut ending: Ending) {
+        // Watch events are small and must not wait for more.
+        let _ = stream.set_nodelay(true);
+        let stream = Stalling::new(stream, self.limits.stall);
+        let handshake = tokio::time::timeout(self.limits.handshake, self.acceptor.accept(stream));
+        let stream = tokio::select! {
+            biased;
+            () = ending.came() => return,
+            outcome = handshake => match outcome {
+                Ok(Ok(stream)) => stream,
+                Ok(Err(error)) => return tracing::debug!(%error, "the TLS handshake failed"),
+                Err(_) => return tracing::debug!("the TLS handshake took too long"),
+            },
+        };
+        let (asked, first) = oneshot::channel();
+        let service = TowerToHyperService::new(wire.telling(asked));
+        let connection = self.http.serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut connection => outcome,
+            () = silence(self.limits.head, first) => return tracing::debug!("a connection without a request"),
+            () = ending.came() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = outcome {
+            tracing::debug!(%error, "a connection broke");
         }
-    };
-    if let Err(error) = outcome {
-        tracing::debug!(%error, "a connection broke");
+    }
+}
+
+/// Comes when there was no request in time; never once there was one, or can be none any more.
+async fn silence(time: Duration, first: oneshot::Receiver<()>) {
+    if tokio::time::timeout(time, first).await.is_ok() {
+        std::future::pending().await
     }
 }

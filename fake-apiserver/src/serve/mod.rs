@@ -14,7 +14,9 @@
 //!
 //! # Code map
 //! `connection` accepts and bounds connections, `tls` makes the certificates, `wire` bounds bodies and puts the
-//! faults of a [`Link`] in front of the cluster, `call` is how the cluster calls webhooks. `kubeconfig`, `load`, `save` and `admin` serve the binary;
+//! faults of a [`Link`] in front of the cluster, whose large answers `gzip` compresses. `limits` says what clients may
+//! take; `stall` and `pace` end those who do not read. `call` is how the cluster calls webhooks. `kubeconfig`, `load`,
+//! `save` and `admin` serve the binary;
 //! `command` is its command line. Nothing here knows what a Kubernetes object means.
 
 pub mod admin;
@@ -23,11 +25,15 @@ pub mod command;
 mod connection;
 mod ending;
 mod error;
+mod gzip;
 mod kubeconfig;
+mod limits;
 mod load;
 mod log;
+mod pace;
 pub mod protobuf;
 mod save;
+mod stall;
 mod tls;
 mod wire;
 
@@ -39,6 +45,7 @@ use tokio::net::TcpListener;
 
 pub use self::error::ServeError;
 pub use self::kubeconfig::kubeconfig;
+pub use self::limits::Limits;
 pub use self::load::load;
 pub use self::save::{restore, save};
 use crate::FakeApiServer;
@@ -56,18 +63,20 @@ pub fn call_webhooks(cluster: &FakeApiServer, services: &[(String, String)]) {
     }
 }
 
-/// Where and under which names a cluster is served.
+/// Where, under which names and within which limits a cluster is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// `HOST:PORT`; port 0 picks a free one.
     pub listen: String,
     /// Further DNS names and IP addresses in the certificate.
     pub names: Vec<String>,
+    /// How much of the server its clients may take.
+    pub limits: Limits,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { listen: "127.0.0.1:0".into(), names: Vec::new() }
+        Self { listen: "127.0.0.1:0".into(), names: Vec::new(), limits: Limits::default() }
     }
 }
 
@@ -77,6 +86,7 @@ pub struct Server {
     listener: TcpListener,
     identity: tls::Identity,
     link: Link,
+    limits: Limits,
     host: String,
     address: SocketAddr,
 }
@@ -99,7 +109,8 @@ impl Server {
         let address = listener.local_addr().map_err(failed)?;
         let names = options.names.iter().cloned().chain([host.to_owned(), address.ip().to_string()]);
         let identity = tls::Identity::new(names)?;
-        Ok(Self { cluster, listener, identity, link: Link::new(), host: host.to_owned(), address })
+        let (link, limits, host) = (Link::new(), options.limits.clone(), host.to_owned());
+        Ok(Self { cluster, listener, identity, link, limits, host, address })
     }
 
     /// The address it listens on.
@@ -131,8 +142,9 @@ impl Server {
     /// [`connection::DRAIN`] later everything is closed.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let (end, ending) = ending::ending();
-        let wire = wire::Wire::new(&self.cluster, &self.link, ending.clone());
-        let accept = connection::accept(self.listener, Arc::new(self.identity.config), wire, ending);
+        let wire = wire::Wire::new(&self.cluster, &self.link, &self.limits, ending.clone());
+        let config = Arc::new(self.identity.config);
+        let accept = connection::accept(self.listener, config, &self.limits, wire, ending);
         let mut accept = std::pin::pin!(accept);
         tokio::select! {
             biased;

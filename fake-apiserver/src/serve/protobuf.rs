@@ -68,7 +68,7 @@ fn read_message(of: &Type, bytes: &[u8], object: &mut Map<String, Value>, depth:
     if depth == DEEPEST {
         return None;
     }
-    each_field(bytes, |number, wire| match of.own.iter().find(|field| field.number == number) {
+    each_field(bytes, |number, wire| match of.own().iter().find(|field| field.number == number) {
         Some(field) => put(object, field, &wire, depth + 1),
         None => Some(()),
     })

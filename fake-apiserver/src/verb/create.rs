@@ -37,7 +37,7 @@ pub(crate) fn create(
     strategy::reset_new(call, &mut object);
     settle_object(call, &mut object);
     if !tracked {
-        apply::track_update(None, &mut object, &call.version().merge, &call.writer());
+        apply::track_update(None, &mut object, call.version().merge(), &call.writer());
     }
     admission::lifecycle::check_account(state, call, &object)?;
     admission::fill(state, call, &mut object);

@@ -31,12 +31,16 @@ pub(crate) fn list(state: &State, call: &Call, options: &ListOptions) -> Answer<
 /// Lists the collection a call names, by options that [`check_fields`] returned.
 pub(crate) fn find(state: &State, call: &Call, options: &ListOptions) -> Answer<Found> {
     let (objects, revision, after) = select_revision(state, call, options)?;
-    let prefix = if call.namespace.is_empty() { String::new() } else { format!("{}/", call.namespace) };
-    let start = after.as_deref().map_or(Bound::Included(prefix.as_str()), Bound::Excluded);
-    let mut matching = objects
-        .range::<_, str>((start, Bound::Unbounded))
-        .take_while(|(key, _)| key.starts_with(&prefix))
-        .filter(|(_, stored)| matches(options, &stored.value));
+    let (first, end) = bounds(&call.namespace);
+    let start = after.as_deref().filter(|after| *after >= first.as_str());
+    let start = start.map_or(Bound::Included(first.as_str()), Bound::Excluded);
+    let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    let selective = !options.labels.is_empty() || !options.fields.is_empty();
+    let mut matching = (!is_past(start, end))
+        .then(|| objects.range::<_, str>((start, end)))
+        .into_iter()
+        .flatten()
+        .filter(|(_, stored)| !selective || matches(options, &stored.value));
     let mut found = Found { meta: ListMeta { revision, ..ListMeta::default() }, items: Vec::new() };
     // From the cache (version 0) the server ignores the limit.
     if options.limit == 0 || options.resource_version == "0" {
@@ -51,10 +55,25 @@ pub(crate) fn find(state: &State, call: &Call, options: &ListOptions) -> Answer<
     if matching.next().is_some() {
         found.meta.continue_token = write_token(revision, &last);
         // With selectors the server does not know.
-        let selective = !options.labels.is_empty() || !options.fields.is_empty();
         found.meta.remaining = (!selective).then(|| matching.count() + 1);
     }
     Ok(found)
+}
+
+/// The first key that an object of a namespace can have, and the first that none can have any more: `0` follows `/`.
+fn bounds(namespace: &str) -> (String, Option<String>) {
+    match namespace {
+        "" => (String::new(), None),
+        name => (format!("{name}/"), Some(format!("{name}0"))),
+    }
+}
+
+/// Whether a range ends before it starts, as with a page token of another namespace.
+fn is_past(start: Bound<&str>, end: Bound<&str>) -> bool {
+    let (Bound::Included(start) | Bound::Excluded(start), Bound::Excluded(end)) = (start, end) else {
+        return false;
+    };
+    start >= end
 }
 
 /// Whether an object satisfies both selectors.

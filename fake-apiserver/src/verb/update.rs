@@ -62,7 +62,7 @@ pub(crate) fn update(
     defaults::fill(&call.resource().id, &mut new);
     settle_object(call, &mut new);
     if origin != Origin::Apply {
-        apply::track_update(Some(&old), &mut new, &call.version().merge, &call.writer());
+        apply::track_update(Some(&old), &mut new, call.version().merge(), &call.writer());
     }
     if let Some(changed) = admission::mutate(state, call, Change::update(&old, &new))? {
         new = changed;

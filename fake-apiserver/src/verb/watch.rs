@@ -1,7 +1,8 @@
 //! Watching a collection: initial state, resume from a version, bookmarks, and what a selector makes of a change.
 //!
-//! A watch reads the event log at its own pace and holds nothing but a position in it, so a slow watcher never
-//! holds up a writer. When the log no longer has what it needs, it ends with 410.
+//! A watch reads the event log at its own pace and holds nothing but a position in it (and, in the beginning, the objects
+//! to start with), so a slow watcher never holds up a writer. It encodes one frame at a time, and the next only when that
+//! has been taken. When the log no longer has what it needs, it ends with 410.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +25,7 @@ use crate::state::{Call, State};
 use crate::status::{Answer, Status};
 use crate::storage::{Event, ResourceId, Stored};
 use crate::webhooks;
-use crate::webhooks::exchange::Question;
+use crate::webhooks::exchange::{Exchange, Question};
 
 /// How long a watch lives that asks for no timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -35,8 +36,11 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// How often a watch that wants bookmarks gets one.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Events read under one hold of the lock.
+/// Events read under one hold of the lock, and sent in one frame.
 const BATCH: usize = 256;
+
+/// Bytes from which on a frame takes no further event.
+const FRAME_BYTES: usize = 1024 * 1024;
 
 /// A watch in progress.
 pub(crate) struct Watch {
@@ -53,7 +57,11 @@ pub(crate) struct Watch {
     position: u64,
     /// Which incarnation of the kind is watched.
     incarnation: u64,
-    /// Frames to send before anything else.
+    /// The objects to start with that have not been sent.
+    initial: std::vec::IntoIter<Arc<Stored>>,
+    /// The revision of the bookmark that ends them, if there is to be one.
+    initial_end: Option<u64>,
+    /// The frame to send before anything else.
     pending: Vec<u8>,
     deadline: Instant,
     next_bookmark: Instant,
@@ -88,6 +96,8 @@ pub(crate) fn start(
         notify,
         position: 0,
         incarnation: 0,
+        initial: Vec::new().into_iter(),
+        initial_end: None,
         pending: Vec::new(),
         deadline: now + timeout,
         next_bookmark: now + BOOKMARK_INTERVAL,
@@ -105,7 +115,7 @@ pub(crate) fn start(
 }
 
 impl Watch {
-    /// Sends the initial state if asked for and finds the place to go on from.
+    /// Takes the initial state if asked for and finds the place to go on from.
     fn begin(&mut self, state: &mut State) -> Answer<()> {
         let version = match self.options.resource_version.as_str() {
             "" => 0,
@@ -126,13 +136,9 @@ impl Watch {
                 ..ListOptions::default()
             };
             let found = find(state, &self.call, &everything)?;
-            for stored in convert::seen_all(state, &self.call, &found.items)? {
-                self.send("ADDED", &stored);
-            }
-            if self.options.send_initial_events == Some(true) && self.options.bookmarks {
-                let annotation = json!({ "k8s.io/initial-events-end": "true" });
-                self.send_bookmark(found.meta.revision, Some(annotation));
-            }
+            self.initial = convert::seen_all(state, &self.call, &found.items)?.into_iter();
+            let told = self.options.send_initial_events == Some(true) && self.options.bookmarks;
+            self.initial_end = told.then_some(found.meta.revision);
         } else if version > 0 {
             match state.storage.log(&self.resource).position_after(version) {
                 Ok(position) => self.position = position,
@@ -156,6 +162,7 @@ impl Watch {
             let mut changed = std::pin::pin!(notify.notified());
             // Registered before the log is read, so that no change is missed.
             changed.as_mut().enable();
+            self.start();
             while !self.finished && self.pending.is_empty() {
                 match self.read() {
                     Read::Something => {}
@@ -180,6 +187,21 @@ impl Watch {
                 () = changed => {}
                 () = tokio::time::sleep_until(wake) => self.on_time(),
             }
+        }
+    }
+
+    /// Sends a frame of the initial state; nothing once all of it has been sent.
+    fn start(&mut self) {
+        while self.pending.len() < FRAME_BYTES
+            && let Some(stored) = self.initial.next()
+        {
+            self.send("ADDED", &stored);
+        }
+        if self.initial.len() == 0
+            && let Some(revision) = self.initial_end.take()
+        {
+            let annotation = json!({ "k8s.io/initial-events-end": "true" });
+            self.send_bookmark(revision, Some(annotation));
         }
     }
 
@@ -217,14 +239,21 @@ impl Watch {
             self.send_expired(0, revision);
             return Read::Nothing;
         };
-        let events: Vec<Arc<Event>> = events.cloned().collect();
+        let mut before = 0;
+        let fits = |event: &&Arc<Event>| {
+            let fits = before < FRAME_BYTES;
+            before += event.current.bytes.len();
+            fits
+        };
+        let events: Vec<Arc<Event>> = events.take_while(fits).cloned().collect();
         let changes = events.iter().filter_map(|event| self.change(event));
         let (kinds, stored): (Vec<_>, Vec<_>) = changes.unzip();
-        let exchange = self.call.exchange.get_or_insert_default().clone();
-        exchange.begin(&mut state.ids.clone());
+        if self.call.resource().conversion.is_some() {
+            self.call.exchange.get_or_insert_default().begin(&mut state.ids.clone());
+        }
         let seen = convert::seen_all(&state, &self.call, &stored);
         drop(state);
-        if let Some(question) = exchange.open() {
+        if let Some(question) = self.call.exchange.as_ref().and_then(Exchange::open) {
             return Read::Asks(Box::new(question));
         }
         self.call.exchange = None;

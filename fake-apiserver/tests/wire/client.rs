@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fake_apiserver::FakeApiServer;
-use fake_apiserver::serve::{Options, Server, kubeconfig};
+use fake_apiserver::serve::{Limits, Options, Server, kubeconfig};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -30,9 +30,14 @@ pub(crate) struct Served {
 }
 
 pub(crate) async fn serve() -> Served {
+    serve_within(Limits::default()).await
+}
+
+pub(crate) async fn serve_within(limits: Limits) -> Served {
     let cluster = FakeApiServer::builder().build();
     let token = cluster.tokens().issue("admin", ["system:masters"], None);
-    let server = Server::bind(cluster.clone(), &Options::default()).await.unwrap();
+    let options = Options { limits, ..Options::default() };
+    let server = Server::bind(cluster.clone(), &options).await.unwrap();
     let (url, address, ca) = (server.url(), server.address(), server.ca_pem().to_owned());
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(server.run(async {

@@ -26,6 +26,7 @@ async fn a_body_over_three_mebibytes_is_refused_with_a_status() {
     let served = serve().await;
     let (code, status) = post(&served, vec![b' '; 3 * MIB + 1]).await;
     assert_eq!((code, &status["reason"]), (413, &"RequestEntityTooLarge".into()));
+    assert_eq!(status["message"], "Request entity too large: limit is 3145728");
     assert_eq!(post(&served, vec![b' '; 3 * MIB]).await.0, 400);
     still_answers(&served).await;
 }

@@ -6,7 +6,9 @@
 
 mod binary;
 mod client;
+mod compressed;
 mod ending;
 mod limits;
+mod places;
 mod protocols;
 mod webhooks;

@@ -1,7 +1,7 @@
 //! What the table says of merging: the [`MergeType`]s of the built-in kinds.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde_json::Value;
 
@@ -32,39 +32,33 @@ pub fn object_meta_merge_type() -> Arc<MergeType> {
     facts.types.object_meta().map_or_else(|| facts.plain.clone(), |of| facts.of(of))
 }
 
-/// The facts of every type; each is built once and shared, since the table never changes.
+/// The facts of every type; each is built once, when it is asked for, and shared, since the table never changes.
 fn facts() -> &'static Facts {
     static FACTS: LazyLock<Facts> = LazyLock::new(|| {
-        let mut facts =
-            Facts { types: Types::get(), built: BTreeMap::new(), plain: Arc::new(MergeType::Plain) };
-        for id in 0..facts.types.all.len() {
-            facts.build(id, &mut Vec::new());
-        }
-        facts
+        let types = Types::get();
+        let built = types.all.iter().map(|_| OnceLock::new()).collect();
+        Facts { types, built, plain: Arc::new(MergeType::Plain) }
     });
     &FACTS
 }
 
 struct Facts {
     types: &'static Types,
-    built: BTreeMap<(&'static str, &'static str), Arc<MergeType>>,
+    /// By the place of the type.
+    built: Vec<OnceLock<Arc<MergeType>>>,
     plain: Arc<MergeType>,
 }
 
 impl Facts {
-    fn name(&self, of: &Type) -> (&'static str, &'static str) {
-        (self.types.package(of).prefix, of.name)
-    }
-
     fn of(&self, of: &Type) -> Arc<MergeType> {
-        self.built.get(&self.name(of)).unwrap_or(&self.plain).clone()
+        self.build(of.id, &mut Vec::new())
     }
 
     /// Builds a type; `within` are those that are being built. A type inside itself has no facts: schemas of custom
     /// resources are data to those who apply them.
-    fn build(&mut self, id: TypeId, within: &mut Vec<TypeId>) -> Arc<MergeType> {
+    fn build(&self, id: TypeId, within: &mut Vec<TypeId>) -> Arc<MergeType> {
         let of = &self.types.all[id];
-        if let Some(built) = self.built.get(&self.name(of)) {
+        if let Some(built) = self.built[id].get() {
             return built.clone();
         }
         if within.contains(&id) {
@@ -72,7 +66,7 @@ impl Facts {
         }
         within.push(id);
         let mut fields = BTreeMap::new();
-        for field in &of.fields {
+        for field in of.fields() {
             fields.insert(field.name.to_owned(), self.field(field, within));
         }
         within.pop();
@@ -81,17 +75,16 @@ impl Facts {
                 fields.insert(member.to_owned(), self.plain.clone());
             }
         }
-        let written = of.fields.iter().filter(|field| field.written && !field.pointer);
+        let written = of.fields().iter().filter(|field| field.written && !field.pointer);
         let merge = Arc::new(MergeType::Object {
             fields,
             rest: Arc::new(MergeType::Undeclared),
             always: written.map(|field| field.name).collect(),
         });
-        self.built.insert(self.name(of), merge.clone());
-        merge
+        self.built[id].get_or_init(|| merge).clone()
     }
 
-    fn field(&mut self, field: &Field, within: &mut Vec<TypeId>) -> Arc<MergeType> {
+    fn field(&self, field: &Field, within: &mut Vec<TypeId>) -> Arc<MergeType> {
         match (&field.list, &field.shape) {
             (ListKind::Atomic, _) => Arc::new(MergeType::Atomic),
             (ListKind::Set, _) => Arc::new(MergeType::Set),
@@ -107,7 +100,7 @@ impl Facts {
         }
     }
 
-    fn shape(&mut self, shape: &Shape, within: &mut Vec<TypeId>) -> Arc<MergeType> {
+    fn shape(&self, shape: &Shape, within: &mut Vec<TypeId>) -> Arc<MergeType> {
         match shape {
             Shape::Struct(id) if self.types.all[*id].atomic => Arc::new(MergeType::Atomic),
             Shape::Struct(id) => self.build(*id, within),

@@ -38,7 +38,7 @@ fn value(text: &mut String, shape: &Shape, new: &Value, old: Option<&Value>, tou
                     let of = &Types::get().all[*id];
                     let mut names: Vec<&str> = members.keys().map(String::as_str).collect();
                     if !touched {
-                        let place = |name: &&str| of.fields.iter().position(|field| field.name == *name);
+                        let place = |name: &&str| of.fields().iter().position(|field| field.name == *name);
                         names.sort_by_key(place);
                     }
                     for name in names {

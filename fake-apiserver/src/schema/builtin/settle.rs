@@ -8,7 +8,7 @@ use super::table::{Field, Shape, Type, Types};
 
 /// Settles an object of a type in place. Members that are no fields stay.
 pub(crate) fn settle(of: &Type, object: &mut Map<String, Value>) {
-    for field in &of.fields {
+    for field in of.fields() {
         let settled = match object.get_mut(field.name) {
             None | Some(Value::Null) => nothing(field),
             Some(value) => {

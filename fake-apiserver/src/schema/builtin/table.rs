@@ -1,10 +1,10 @@
 //! Reads the table of built-in types (`types.txt`, where its format and its sources are told).
 //!
 //! Nothing is interpreted here: what the facts mean for merging, decoding, documents and wire formats is told by the
-//! modules beside this one.
+//! modules beside this one. The fields of a type are read when somebody asks for them, since most clusters use few types.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// The table as text.
 const TEXT: &str = include_str!("types.txt");
@@ -41,11 +41,22 @@ pub(crate) struct Type {
     pub(crate) kind: bool,
     /// Replaced as a whole wherever it occurs.
     pub(crate) atomic: bool,
-    /// As the table has them: [`Field::inline`] ones are not resolved.
-    pub(crate) own: Vec<Field>,
-    /// In the order of the struct, those of types in place among them.
-    pub(crate) fields: Vec<Field>,
-    index: BTreeMap<&'static str, usize>,
+    /// Place in [`Types::all`].
+    pub(crate) id: TypeId,
+    /// Its fields as the table has them, one a line.
+    lines: &'static str,
+    fields: OnceLock<Fields>,
+}
+
+/// The fields of a struct.
+#[derive(Debug)]
+struct Fields {
+    /// As the table has them.
+    own: Vec<Field>,
+    /// With those of types in place among them, if there are such.
+    flat: Option<Vec<Field>>,
+    /// Places of the fields in order of their names.
+    by_name: Vec<usize>,
 }
 
 /// A field of a struct.
@@ -160,12 +171,12 @@ impl Types {
         }
     }
 
-    /// Reads the table. Lines that cannot be read are left out; a test makes sure that there are none.
+    /// Reads the table but for the fields. Types are paragraphs of their own.
     fn parse(text: &'static str) -> Self {
         let mut types = Self::default();
-        let mut lines = Vec::new();
-        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let mut words = line.split(' ');
+        for paragraph in text.split("\n\n") {
+            let (head, lines) = paragraph.split_once('\n').unwrap_or((paragraph, ""));
+            let mut words = head.split(' ');
             match words.next() {
                 Some("package") => {
                     if let (Some(name), Some(api_version), Some(prefix)) =
@@ -174,24 +185,14 @@ impl Types {
                         types.packages.push(Package { name, api_version, prefix });
                     }
                 }
-                Some(word @ ("kind" | "type")) => types.declare(word == "kind", words),
-                _ => lines.push((types.all.len().saturating_sub(1), line)),
+                Some(word @ ("kind" | "type")) => types.declare(word == "kind", words, lines),
+                _ => {}
             }
-        }
-        for (id, line) in lines {
-            if let Some(field) = types.field(id, line) {
-                types.all[id].own.push(field);
-            }
-        }
-        for id in 0..types.all.len() {
-            let fields = types.flat(id);
-            types.all[id].index = fields.iter().enumerate().map(|(at, field)| (field.name, at)).collect();
-            types.all[id].fields = fields;
         }
         types
     }
 
-    fn declare(&mut self, kind: bool, mut words: std::str::Split<'static, char>) {
+    fn declare(&mut self, kind: bool, mut words: std::str::Split<'static, char>, lines: &'static str) {
         let (Some(name), Some(package)) = (words.next(), self.packages.len().checked_sub(1)) else { return };
         let id = self.all.len();
         let atomic = words.next() == Some("atomic");
@@ -199,15 +200,23 @@ impl Types {
         if kind {
             self.kinds.insert((self.packages[package].api_version, name), id);
         }
-        self.all.push(Type {
-            name,
-            package,
-            kind,
-            atomic,
-            own: Vec::new(),
-            fields: Vec::new(),
-            index: BTreeMap::new(),
+        self.all.push(Type { name, package, kind, atomic, id, lines, fields: OnceLock::new() });
+    }
+
+    /// Reads the fields of a type. Lines that cannot be read are left out; a test makes sure that there are none.
+    fn fields(&'static self, of: &Type) -> Fields {
+        let own: Vec<Field> = of.lines.lines().filter_map(|line| self.field(of.id, line)).collect();
+        let flat = own.iter().any(Field::inline).then(|| {
+            let place = |field: &Field| match field.shape {
+                Shape::Struct(below) if field.inline() => self.all[below].fields().to_vec(),
+                _ => vec![field.clone()],
+            };
+            own.iter().flat_map(place).collect()
         });
+        let fields = flat.as_ref().unwrap_or(&own);
+        let mut by_name: Vec<usize> = (0..fields.len()).collect();
+        by_name.sort_by_key(|at| fields[*at].name);
+        Fields { own, flat, by_name }
     }
 
     fn field(&self, within: TypeId, line: &'static str) -> Option<Field> {
@@ -278,23 +287,29 @@ impl Types {
             }
         })
     }
-
-    fn flat(&self, id: TypeId) -> Vec<Field> {
-        let mut fields = Vec::new();
-        for field in &self.all[id].own {
-            match field.shape {
-                Shape::Struct(below) if field.inline() => fields.extend(self.flat(below)),
-                _ => fields.push(field.clone()),
-            }
-        }
-        fields
-    }
 }
 
 impl Type {
+    fn read(&self) -> &Fields {
+        self.fields.get_or_init(|| Types::get().fields(self))
+    }
+
+    /// The fields as the table has them: [`Field::inline`] ones are not resolved.
+    pub(crate) fn own(&self) -> &[Field] {
+        &self.read().own
+    }
+
+    /// The fields in the order of the struct, those of types in place among them.
+    pub(crate) fn fields(&self) -> &[Field] {
+        let read = self.read();
+        read.flat.as_ref().unwrap_or(&read.own)
+    }
+
     /// A field by its name in JSON.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
-        self.index.get(name).map(|at| &self.fields[*at])
+        let (fields, by_name) = (self.fields(), &self.read().by_name);
+        let found = by_name.binary_search_by(|at| fields[*at].name.cmp(name)).ok()?;
+        Some(&fields[by_name[found]])
     }
 }
 
@@ -320,7 +335,7 @@ mod tests {
             TEXT.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())).count();
         assert_eq!(types.packages.len(), first(&["package"]));
         assert_eq!(types.all.len(), first(&["kind", "type"]));
-        assert_eq!(types.all.iter().map(|of| of.own.len()).sum::<usize>(), fields);
+        assert_eq!(types.all.iter().map(|of| of.own().len()).sum::<usize>(), fields);
         assert_eq!(types.by_name.len(), types.all.len());
     }
 
@@ -334,11 +349,15 @@ mod tests {
     #[test]
     fn no_two_fields_of_a_struct_share_a_name_or_a_number() {
         for of in &Types::get().all {
-            assert_eq!(of.index.len(), of.fields.len(), "{}", of.name);
-            let mut numbers: Vec<u64> = of.own.iter().map(|field| field.number).filter(|n| *n > 0).collect();
+            let mut names: Vec<&str> = of.fields().iter().map(|field| field.name).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), of.fields().len(), "{}", of.name);
+            let mut numbers: Vec<u64> =
+                of.own().iter().map(|field| field.number).filter(|n| *n > 0).collect();
             numbers.sort_unstable();
             numbers.dedup();
-            let numbered = of.own.iter().filter(|field| field.number > 0).count();
+            let numbered = of.own().iter().filter(|field| field.number > 0).count();
             assert_eq!(numbers.len(), numbered, "{}", of.name);
         }
     }
