@@ -76,6 +76,15 @@ impl Uninstall<'_> {
         Ok(Removal::default())
     }
 
+    /// Removes the webhook configurations alone, so that a namespace can drain whose deletion took the webhooks' own
+    /// backends away: they would never again admit what is left in it. The inventory keeps them for the next install.
+    ///
+    /// # Errors
+    /// The first failure that concerns the cluster rather than one object.
+    pub async fn webhooks(&self, inventory: &Inventory) -> Result<(), ClusterError> {
+        self.stage(Stage::WebhookConfigurations, &mut inventory.clone()).await.map(drop)
+    }
+
     async fn stage(&self, stage: Stage, inventory: &mut Inventory) -> Result<Removal, ClusterError> {
         let members: BTreeMap<_, _> = inventory
             .objects

@@ -3,7 +3,9 @@
 //! A custom resource that becomes Ready for its current generation has, on the cluster it is bound to, members among
 //! which every Deployment has rolled out. When nobody has done anything for some minutes, a Ready resource has a healthy
 //! profile, a link that works and Deployments that are all available. A cluster that somebody has just worked on, or
-//! that keeps changing, proves nothing about the moment at which the operator looked.
+//! that keeps changing, proves nothing about the moment at which the operator looked; but Ready never goes with
+//! another version than the one asked for. A resource that is being deleted claims nothing: clients take it for
+//! terminating whatever its conditions say.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +30,14 @@ pub(super) struct Claims {
 
 /// Ready, for the specification that is there.
 fn claims(component: &Component) -> bool {
-    component.condition("Ready") == "True" && component.is_observed()
+    let deleting = component.value["metadata"]["deletionTimestamp"].is_string();
+    component.condition("Ready") == "True" && component.is_observed() && !deleting
+}
+
+/// Ready with another version than the one asked for.
+fn wrong_version(component: &Component) -> Option<String> {
+    let (asked, said) = (&component.value["spec"]["version"], &component.value["status"]["version"]);
+    (asked != said).then(|| format!("{component} is Ready with version {said}, and {asked} is asked for"))
 }
 
 /// What contradicts the claim on the cluster itself.
@@ -74,11 +83,13 @@ impl Oracle for Claims {
                 continue;
             }
             let generation = component.value["metadata"]["generation"].as_i64().unwrap_or_default();
-            if self.ready.insert(component.uid().into(), generation) == Some(generation) {
+            let known = self.ready.insert(component.uid().into(), generation) == Some(generation);
+            if known {
                 continue;
             }
             let site = component.record.target.as_ref().and_then(|target| scene.by_uid(&target.cluster));
             let site = site.map(|cluster| cluster.site.as_str()).unwrap_or_default();
+            found = found.or_else(|| wrong_version(component));
             let proves =
                 scene.now - scene.facts.touched(site) > RECENT_MILLIS && !scene.facts.is_unruly(site);
             if proves && found.is_none() {

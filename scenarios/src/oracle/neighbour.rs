@@ -1,12 +1,16 @@
 //! Neighbours: what happens to other spokes costs a healthy one nothing.
 //!
 //! Nobody ever does anything to the spoke `calm`. A custom resource for it is Ready within twice the time of an
-//! undisturbed install, as long as the hub and the operator itself are left alone.
+//! undisturbed install, as long as the hub and the operator itself are left alone, and have been for the longest time
+//! after which they try again.
 
 use std::collections::BTreeMap;
 
 use super::{Oracle, Scene};
 use crate::search::cast::CALM;
+
+/// After trouble with the hub, the longest backoff and then some.
+const AFTERMATH_MILLIS: u64 = 150_000;
 
 /// See the module.
 #[derive(Debug)]
@@ -41,8 +45,11 @@ impl Oracle for Neighbour {
                 continue;
             }
             let began = self.waiting.entry(component.uid().into()).or_insert((generation, scene.now));
-            if began.0 != generation || began.1 < since {
+            if began.0 != generation {
                 *began = (generation, scene.now);
+            }
+            if since > 0 && began.1 < since + AFTERMATH_MILLIS {
+                continue;
             }
             let waited = scene.now - began.1;
             if waited > 2 * self.usual_millis {

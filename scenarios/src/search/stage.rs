@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fake_apiserver::Readiness;
+use fake_apiserver::fault::RuleId;
 use knative_operator::api::ComponentKind;
 use serde_json::{Value, json};
 
@@ -57,6 +58,8 @@ pub struct Stage {
     pub hits: BTreeMap<Kind, u64>,
     /// Foreign objects made so far.
     pub strangers: u32,
+    /// Faults on links that still wait for requests, and how many each.
+    pub pending: Vec<(Site, RuleId, u64)>,
 }
 
 impl Stage {
@@ -88,6 +91,7 @@ impl Stage {
             before: BTreeMap::new(),
             hits: BTreeMap::new(),
             strangers: 0,
+            pending: Vec::new(),
         };
         for spoke in SPOKES {
             stage.world.network.set_authority(&address(spoke), &authority(spoke, 0));
@@ -140,7 +144,16 @@ impl Stage {
             }
         }
         self.note_moves();
+        self.note_pending();
         self.jury.tick();
+    }
+
+    /// A fault that still waits for requests may strike at any time.
+    fn note_pending(&mut self) {
+        self.pending.retain(|(site, rule, times)| site.link.hits(*rule) < *times);
+        for (site, ..) in &self.pending {
+            self.touch(&site.name);
+        }
     }
 
     /// A profile that leads elsewhere moves its resources there; what they had before is nobody's any more.
@@ -217,6 +230,7 @@ impl Stage {
     pub fn heal(&mut self) {
         self.world.trace.note("faults end");
         self.world.stop_rival();
+        self.pending.clear();
         for site in self.world.network.sites().into_values() {
             site.link.clear();
             site.link.heal();

@@ -19,7 +19,10 @@ impl Stage {
         };
         let site = self.site(name);
         let times = 1 + u64::from(step.amount % 40);
-        let rule = |when: Match, then| site.link.add(Rule { when: when.times(times), then });
+        let mut rule = |when: Match, then| {
+            let id = site.link.add(Rule { when: when.times(times), then });
+            self.pending.push((site.clone(), id, times));
+        };
         match step.kind {
             Kind::Cut => {
                 site.link.cut();
@@ -33,13 +36,13 @@ impl Stage {
                 site.link.heal();
                 self.facts.set_unruly(name, "cut", false);
             }
-            Kind::Slow => drop(rule(Match::any(), Action::Delay(Duration::from_millis(800)))),
+            Kind::Slow => rule(Match::any(), Action::Delay(Duration::from_millis(800))),
             Kind::LoseAnswers => {
                 let mut when = Match::any();
                 when.after = u64::from(step.amount % 7);
                 rule(when, Action::LoseResponse);
             }
-            Kind::Errors => drop(rule(Match::any(), error(step.amount / 40, name))),
+            Kind::Errors => rule(Match::any(), error(step.amount / 40, name)),
             Kind::DropWatches => site.link.drop_connections(),
             Kind::Compact => site.server.compact(),
             Kind::Stale => {
