@@ -100,7 +100,9 @@ impl Oracle for Claims {
     }
 
     fn tick(&mut self, scene: &Scene<'_>) -> Option<String> {
-        if scene.now - scene.facts.last_touched() < CALM_MILLIS || scene.facts.is_unruly("operator") {
+        // Without its hub the operator can say nothing.
+        let mute = scene.facts.is_unruly("operator") || scene.facts.is_unruly("hub");
+        if mute || scene.now - scene.facts.last_touched() < CALM_MILLIS {
             return None;
         }
         scene.view.components.iter().filter(|component| claims(component)).find_map(|component| {

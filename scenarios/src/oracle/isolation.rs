@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::member::{anchored_set, set_of};
+use super::member::{anchored_set, key_of, set_of};
 use super::view::{Component, GROUP};
 use super::{Oracle, Scene};
 use crate::wire::Seen;
@@ -39,11 +39,22 @@ impl Isolation {
         }
     }
 
+    fn led_to(&self, component: &Component, site: &str) -> bool {
+        self.led.contains_key(&(component.set.clone(), site.to_owned()))
+    }
+
     fn judge(&self, seen: &Seen<'_>, object: &Value, scene: &Scene<'_>) -> Option<String> {
         let what = || format!("{} {}/{}", seen.resource(), seen.info.namespace, seen.name());
         let created_for = object["metadata"]["annotations"][CREATED_FOR].as_str();
         let set = set_of(object).or(anchored_set(object)).map(str::to_owned);
         let set = set.or_else(|| self.sets.get(created_for?).cloned());
+        // Somebody may have taken its label off; the record of its resource still names it.
+        let set = set.or_else(|| {
+            let key = key_of(object);
+            let mut all = scene.view.components.iter();
+            all.find(|c| c.record.inventory.objects.contains_key(&key) && self.led_to(c, seen.site))
+                .map(|component| component.set.clone())
+        });
         let Some(set) = set else {
             return Some(format!("{} on {}, which is nobody's", what(), seen.site));
         };

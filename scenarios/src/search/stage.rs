@@ -9,6 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use fake_apiserver::Readiness;
 use fake_apiserver::fault::RuleId;
 use knative_operator::api::ComponentKind;
+use knative_operator::manifest::ObjectKey;
+use knative_operator::reconcile::record::Record;
 use serde_json::{Value, json};
 
 use super::cast::{ROLES, SPARE, SPOKES, Shape};
@@ -50,6 +52,8 @@ pub struct Stage {
     pub returning: BTreeMap<usize, Shape>,
     /// Roles whose objects may stay behind: by the user's word, or because the profile led elsewhere meanwhile.
     pub abandoned: BTreeSet<usize>,
+    /// What they listed, by cluster.
+    pub tolerated: BTreeSet<(String, ObjectKey)>,
     /// What profiles say.
     pub leads: BTreeMap<&'static str, Lead>,
     /// What was on each cluster before anything was installed.
@@ -87,6 +91,7 @@ impl Stage {
             shapes: BTreeMap::new(),
             returning: BTreeMap::new(),
             abandoned: BTreeSet::new(),
+            tolerated: BTreeSet::new(),
             leads,
             before: BTreeMap::new(),
             hits: BTreeMap::new(),
@@ -144,6 +149,7 @@ impl Stage {
             }
         }
         self.note_moves();
+        self.note_abandoned();
         self.note_pending();
         self.jury.tick();
     }
@@ -172,6 +178,19 @@ impl Stage {
     pub fn abandon(&mut self, role: usize) {
         self.abandoned.insert(role);
         self.facts.abandon(&set_of_role(role));
+        self.note_abandoned();
+    }
+
+    /// What abandoned resources list may stay behind, whatever becomes of its labels.
+    fn note_abandoned(&mut self) {
+        for role in &self.abandoned {
+            let actor = &ROLES[*role];
+            let component = self.world.component(actor.id).unwrap_or_default();
+            if let Ok(record) = Record::read(&component["status"]["annotations"]) {
+                let keys = record.inventory.objects.into_keys();
+                self.tolerated.extend(keys.map(|key| (actor.site().to_owned(), key)));
+            }
+        }
     }
 
     /// Whether the custom resource of a role exists.

@@ -105,6 +105,10 @@ impl Stage {
         let site = self.site(ROLES[role].site());
         let namespace = ROLES[role].id.1;
         let there = site.server.get("", "Namespace", "", namespace);
+        // Nobody can look into a namespace and delete it in one step, so nobody moves into one that is going.
+        if self.is_deleting(role) {
+            return false;
+        }
         let usable = there.is_some_and(|namespace| !namespace["metadata"]["deletionTimestamp"].is_string());
         self.strangers += 1;
         let name = format!("stranger-{}", self.strangers);
