@@ -8,6 +8,7 @@
 //! - [`world`], [`story`]: setting up, acting, waiting, counting;
 //! - [`wire`], [`strike`]: what passes over the wires, who listens, and a fault at one request;
 //! - [`search`], [`oracle`]: random worlds, and what must never be seen in them;
+//! - [`sweep`]: every request of a flow meets every fault;
 //! - [`trace`], [`meta`]: what happened, and that it happens again;
 //! - [`case`]: the stories, one test each;
 //! - [`demo`]: the main story, for people to watch.
@@ -26,6 +27,7 @@ pub mod search;
 pub mod seed;
 pub mod story;
 pub mod strike;
+pub mod sweep;
 pub mod time;
 pub mod trace;
 pub mod wire;

@@ -1,4 +1,4 @@
-//! The simulation on the command line: `demo`, `run`, `replay`, `meta`.
+//! The simulation on the command line: `demo`, `run`, `replay`, `sweep`, `meta`.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line speaks to its user")]
@@ -40,6 +40,8 @@ enum Command {
     Run(cli::search::RunArgs),
     /// Print the trace of the script of a seed, or of a script in a file.
     Replay(cli::search::ReplayArgs),
+    /// Let every request of an install, an upgrade, a change and a removal meet every fault.
+    Sweep(cli::sweep::SweepArgs),
     /// Check that each seed has the same trace in two processes, byte for byte.
     Meta {
         /// Which seeds, `A..B` without B.
@@ -63,6 +65,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Demo { seed, data, report } => run_demo(Seed(seed), data, report),
         Command::Run(args) => cli::search::run(&args),
         Command::Replay(args) => cli::search::replay(&args),
+        Command::Sweep(args) => cli::sweep::run(&args),
         Command::Meta { seeds } => run_meta(seeds),
     }
 }

@@ -8,12 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::anchor::{Anchor, CREATED_FOR};
 use super::inventory::Inventory;
-use super::shape::has_writer;
+use super::shape::was_written_by_us;
 use crate::manifest::{GroupKind, Object, ObjectKey};
-use crate::target::cluster::{Cluster, ClusterError, Detail, FIELD_MANAGER, Failure, Propagation};
-
-/// Field manager of the Go operator, whose installations are taken over.
-const PREDECESSOR: &str = "manifestival";
+use crate::target::cluster::{Cluster, ClusterError, Detail, Failure, Propagation};
 
 /// How far an uninstall has come.
 #[derive(Debug, Default)]
@@ -174,7 +171,7 @@ impl Uninstall<'_> {
         let owner = self.anchor.map_or(self.owner_uid, Anchor::uid);
         let owners = live.value()["metadata"]["ownerReferences"].as_array();
         owners.into_iter().flatten().any(|o| o["uid"] == owner)
-            || [FIELD_MANAGER, PREDECESSOR].iter().any(|manager| has_writer(live, manager))
+            || was_written_by_us(live)
     }
 
     async fn delete(

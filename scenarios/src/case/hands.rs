@@ -47,3 +47,24 @@ fn a_new_specification_is_never_called_ready_before_it_is_installed() {
         assert!(world.is_ready(SERVING, "1.23.0"));
     });
 }
+
+#[test]
+fn what_a_release_drops_goes_also_when_somebody_took_its_label_off() {
+    run(|| async {
+        let mut world = World::new(Options::new(Seed(3)));
+        let spoke = world.add_spoke("east");
+        world.start_operator();
+        world.submit(serving("1.22.0", Some("east")));
+        world.ready(SERVING, "1.22.0").await;
+        let dropped = ("apps", "Deployment", "knative-serving", "domain-mapping");
+        let is_there = |world: &World| {
+            let site = world.site("east");
+            site.and_then(|site| site.server.get(dropped.0, dropped.1, dropped.2, dropped.3)).is_some()
+        };
+        assert!(is_there(&world));
+        world.set_version(SERVING, "1.23.0");
+        world.edit(&spoke, dropped, |object| object["metadata"]["labels"] = serde_json::json!({}));
+        world.ready(SERVING, "1.23.0").await;
+        assert!(!is_there(&world));
+    });
+}

@@ -1,6 +1,7 @@
 //! What the commands share: ranges, progress bars, real time, reports for machines.
 
 pub(crate) mod search;
+pub(crate) mod sweep;
 
 use std::path::Path;
 
