@@ -9,6 +9,7 @@
 //! - [`wire`], [`strike`]: what passes over the wires, who listens, and a fault at one request;
 //! - [`search`], [`oracle`]: random worlds, and what must never be seen in them;
 //! - [`sweep`]: every request of a flow meets every fault;
+//! - [`mutant`]: wrong operators, which the oracles must catch;
 //! - [`trace`], [`meta`]: what happened, and that it happens again;
 //! - [`case`]: the stories, one test each;
 //! - [`demo`]: the main story, for people to watch.
@@ -20,6 +21,7 @@ pub mod demo;
 pub mod files;
 pub mod issuer;
 pub mod meta;
+pub mod mutant;
 pub mod network;
 pub mod oracle;
 pub mod runtime;

@@ -1,4 +1,4 @@
-//! The simulation on the command line: `demo`, `run`, `replay`, `sweep`, `meta`.
+//! The simulation on the command line: `demo`, `run`, `replay`, `sweep`, `mutants`, `meta`.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line speaks to its user")]
@@ -42,6 +42,8 @@ enum Command {
     Replay(cli::search::ReplayArgs),
     /// Let every request of an install, an upgrade, a change and a removal meet every fault.
     Sweep(cli::sweep::SweepArgs),
+    /// Count which wrong operators are caught.
+    Mutants(cli::mutants::MutantsArgs),
     /// Check that each seed has the same trace in two processes, byte for byte.
     Meta {
         /// Which seeds, `A..B` without B.
@@ -66,6 +68,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Run(args) => cli::search::run(&args),
         Command::Replay(args) => cli::search::replay(&args),
         Command::Sweep(args) => cli::sweep::run(&args),
+        Command::Mutants(args) => cli::mutants::run(&args),
         Command::Meta { seeds } => run_meta(seeds),
     }
 }

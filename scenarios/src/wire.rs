@@ -47,6 +47,11 @@ impl Letter {
         value.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default()
     }
 
+    /// Gives it another body.
+    pub fn set_json(&mut self, body: &Value) {
+        self.body = body.to_string().into();
+    }
+
     /// The body as JSON; null when it is none.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()

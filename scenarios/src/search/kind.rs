@@ -107,14 +107,14 @@ kinds! {
     Delete Users 5 "a user deletes it";
     Recreate Users 2 "a user deletes it and creates it again at once";
     Orphan Users 1 "a user deletes it and leaves its objects";
-    Pause Users 1 "a user pauses it";
+    Pause Users 3 "a user pauses it";
     Resume Users 2 "a user resumes it";
     Retarget Users 1 "a user makes it refer to another profile";
     Return Users 2 "a user makes it refer to its own profile again";
     Foreign Users 3 "somebody puts an object of theirs beside it";
     Wait Users 4 "minutes pass";
     ProfileUnhealthy Profiles 3 "a profile turns unhealthy";
-    ProfileHealthy Profiles 3 "a profile turns healthy";
+    ProfileHealthy Profiles 4 "a profile turns healthy";
     ProfileDelete Profiles 2 "a profile is deleted";
     ProfileCreate Profiles 3 "a profile is created again";
     ProfileElsewhere Profiles 1 "a profile leads elsewhere";
