@@ -44,6 +44,8 @@ pub struct Issuer {
 struct State {
     default: Behaviour,
     by_address: BTreeMap<String, Behaviour>,
+    /// Tokens issued so far.
+    issued: BTreeMap<String, Vec<String>>,
     runs: u64,
 }
 
@@ -51,7 +53,7 @@ impl Issuer {
     /// A plugin that issues tokens of a quarter of an hour.
     pub fn new(network: Network, clock: SimulatedClock, trace: Trace) -> Self {
         let default = Behaviour::Issue(Duration::from_secs(15 * 60));
-        let state = Arc::new(Mutex::new(State { default, by_address: BTreeMap::new(), runs: 0 }));
+        let state = Arc::new(Mutex::new(State { default, by_address: BTreeMap::new(), issued: BTreeMap::new(), runs: 0 }));
         Self { network, clock, trace, state }
     }
 
@@ -63,6 +65,23 @@ impl Issuer {
     /// Sets the behaviour for clusters without one of their own.
     pub fn set_default(&self, behaviour: Behaviour) {
         self.state.lock().default = behaviour;
+    }
+
+    /// Goes back to issuing tokens of a quarter of an hour for everybody.
+    pub fn recover(&self) {
+        let mut state = self.state.lock();
+        state.default = Behaviour::Issue(Duration::from_secs(15 * 60));
+        state.by_address.clear();
+    }
+
+    /// Revokes every token that was issued for a cluster.
+    pub fn revoke_all(&self, address: &str) {
+        let tokens = self.state.lock().issued.remove(address).unwrap_or_default();
+        if let Some(site) = self.network.site(address) {
+            for token in tokens {
+                site.server.tokens().revoke(&token);
+            }
+        }
     }
 
     /// How often the plugin was run.
@@ -96,6 +115,7 @@ impl Credentials for Issuer {
         };
         let site = self.network.site(&address).ok_or_else(|| failed("no such cluster"))?;
         let token = site.server.tokens().issue("fleet-operator", ["system:masters"], Some(real));
+        self.state.lock().issued.entry(address).or_default().push(token.clone());
         let said = SignedDuration::try_from(said).map_err(|_| failed("the life is too long"))?;
         Ok(ExecCredential { token: token.into(), expires: Some(self.clock.now() + said) })
     }

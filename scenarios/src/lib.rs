@@ -6,6 +6,10 @@
 //! - [`seed`], [`time`], [`runtime`]: where randomness, dates and threads come from;
 //! - [`network`], [`issuer`], [`files`]: the operator's seams, in process;
 //! - [`world`], [`story`]: setting up, acting, waiting, counting;
+//! - [`wire`], [`strike`]: what passes over the wires, who listens, and a fault at one request;
+//! - [`search`], [`oracle`]: random worlds, and what must never be seen in them;
+//! - [`sweep`]: every request of a flow meets every fault;
+//! - [`mutant`]: wrong operators, which the oracles must catch;
 //! - [`trace`], [`meta`]: what happened, and that it happens again;
 //! - [`case`]: the stories, one test each;
 //! - [`demo`]: the main story, for people to watch.
@@ -17,10 +21,16 @@ pub mod demo;
 pub mod files;
 pub mod issuer;
 pub mod meta;
+pub mod mutant;
 pub mod network;
+pub mod oracle;
 pub mod runtime;
+pub mod search;
 pub mod seed;
 pub mod story;
+pub mod strike;
+pub mod sweep;
 pub mod time;
 pub mod trace;
+pub mod wire;
 pub mod world;

@@ -1,7 +1,9 @@
-//! The simulation on the command line: `demo`, `replay`, `meta`, `list`.
+//! The simulation on the command line: `demo`, `run`, `replay`, `sweep`, `mutants`, `meta`.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line speaks to its user")]
+
+mod cli;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +11,6 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
 use scenarios::files::Bundle;
 use scenarios::seed::Seed;
 use scenarios::{demo, meta, runtime};
@@ -35,24 +36,20 @@ enum Command {
         #[arg(long)]
         report: Option<PathBuf>,
     },
-    /// Print the trace of the reference story under a seed.
-    Replay {
-        /// Seed of the world.
-        seed: u64,
-    },
+    /// Play random scripts, one for each seed, and judge what happens.
+    Run(cli::search::RunArgs),
+    /// Print the trace of the script of a seed, or of a script in a file.
+    Replay(cli::search::ReplayArgs),
+    /// Let every request of an install, an upgrade, a change and a removal meet every fault.
+    Sweep(cli::sweep::SweepArgs),
+    /// Count which wrong operators are caught.
+    Mutants(cli::mutants::MutantsArgs),
     /// Check that each seed has the same trace in two processes, byte for byte.
     Meta {
         /// Which seeds, `A..B` without B.
-        #[arg(long, default_value = "0..20", value_parser = seeds)]
+        #[arg(long, default_value = "0..20", value_parser = cli::seeds)]
         seeds: std::ops::Range<u64>,
     },
-}
-
-fn seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
-    let parse = |part: &str| part.parse::<u64>().map_err(|error| format!("{part:?}: {error}"));
-    let (from, to) = text.split_once("..").ok_or("expected A..B")?;
-    let range = parse(from)?..parse(to)?;
-    if range.is_empty() { Err("the range is empty".into()) } else { Ok(range) }
 }
 
 fn main() -> ExitCode {
@@ -68,12 +65,10 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Demo { seed, data, report } => run_demo(Seed(seed), data, report),
-        Command::Replay { seed } => {
-            for line in meta::trace_of(Seed(seed)) {
-                println!("{line}");
-            }
-            Ok(())
-        }
+        Command::Run(args) => cli::search::run(&args),
+        Command::Replay(args) => cli::search::replay(&args),
+        Command::Sweep(args) => cli::sweep::run(&args),
+        Command::Mutants(args) => cli::mutants::run(&args),
         Command::Meta { seeds } => run_meta(seeds),
     }
 }
@@ -85,7 +80,7 @@ fn run_demo(seed: Seed, data: Option<PathBuf>, report: Option<PathBuf>) -> anyho
         Bundle::Directory(path) => println!("releases: {}", path.display()),
     }
     println!("       simulated      real");
-    let start = real_time();
+    let start = cli::real_time();
     let summary = runtime::run(move || async move {
         demo::run(seed, bundle, |step| {
             let mark = if step.ok { "ok  " } else { "FAIL" };
@@ -114,12 +109,6 @@ fn run_demo(seed: Seed, data: Option<PathBuf>, report: Option<PathBuf>) -> anyho
     Ok(())
 }
 
-/// The clock on the wall, which tokio's is not inside a world.
-#[expect(clippy::disallowed_methods, reason = "how long a story takes a person who watches is real time")]
-fn real_time() -> std::time::Instant {
-    std::time::Instant::now()
-}
-
 /// `1:02:03`, simulated time as on a clock.
 fn clock_face(time: Duration) -> String {
     let seconds = time.as_secs();
@@ -129,8 +118,7 @@ fn clock_face(time: Duration) -> String {
 fn run_meta(seeds: std::ops::Range<u64>) -> anyhow::Result<()> {
     let program = std::env::current_exe().context("this program has no path")?;
     let count = seeds.end - seeds.start;
-    let bar = ProgressBar::new(count);
-    bar.set_style(ProgressStyle::with_template("{bar:40} {pos}/{len} seeds").context("a template")?);
+    let bar = cli::progress(count, "seeds");
     let outcome = meta::check(&program, seeds, |_| bar.inc(1));
     bar.finish_and_clear();
     outcome?;

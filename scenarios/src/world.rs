@@ -20,7 +20,7 @@ use crate::files::{Bundle, Files};
 use crate::issuer::Issuer;
 use crate::network::{Network, Site};
 use crate::seed::Seed;
-use crate::time::{BEGINNING, SimulatedClock};
+use crate::time::SimulatedClock;
 use crate::trace::Trace;
 
 /// Address of the hub on the world's network.
@@ -72,7 +72,9 @@ pub struct World {
     /// The hub.
     pub hub: Site,
     operator: Option<JoinHandle<()>>,
+    rival: Option<JoinHandle<()>>,
     starts: u64,
+    attached: u64,
 }
 
 impl World {
@@ -84,9 +86,9 @@ impl World {
         let network = Network::new(options.seed, options.extra_draws, trace.clone());
         let files = Files::new(options.bundle.clone());
         let issuer = Issuer::new(network.clone(), clock, trace.clone());
-        let hub = site(&options, "hub");
+        let hub = site(&options, &clock, "hub", "hub");
         network.attach(HUB, hub.clone());
-        let world = Self { options, clock, trace, network, files, issuer, hub, operator: None, starts: 0 };
+        let world = Self { options, clock, trace, network, files, issuer, hub, operator: None, rival: None, starts: 0, attached: 0 };
         for definition in definitions() {
             world.create(&world.hub, definition);
         }
@@ -109,7 +111,11 @@ impl World {
 
     /// Puts a fresh, empty cluster behind a spoke's address, without a profile. One that was there is gone.
     pub fn attach_spoke(&mut self, name: &str) -> Site {
-        let spoke = site(&self.options, name);
+        // A cluster that comes in the place of another has UIDs of its own.
+        let known = self.network.site(&address(name)).is_some();
+        self.attached += u64::from(known);
+        let seed = if known { format!("{name} {}", self.attached) } else { name.to_owned() };
+        let spoke = site(&self.options, &self.clock, name, &seed);
         self.network.attach(&address(name), spoke.clone());
         spoke
     }
@@ -176,9 +182,34 @@ impl World {
         drop(site.server.remove(group, kind, namespace, name));
     }
 
+    /// How it was set up.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Starts the operator; a running one is stopped first, as by a crash.
     pub fn start_operator(&mut self) {
         self.stop_operator();
+        let operator = self.spawn_operator();
+        self.network.strike.set_victim(operator.abort_handle());
+        self.operator = Some(operator);
+    }
+
+    /// Starts a second operator beside the first, as when a leader has not noticed yet that it is none any more.
+    pub fn start_rival(&mut self) {
+        self.stop_rival();
+        self.rival = Some(self.spawn_operator());
+    }
+
+    /// Stops the second operator where it stands.
+    pub fn stop_rival(&mut self) {
+        if let Some(rival) = self.rival.take() {
+            self.trace.note("the second operator stops");
+            rival.abort();
+        }
+    }
+
+    fn spawn_operator(&mut self) -> JoinHandle<()> {
         self.starts += 1;
         self.trace.note(format_args!("operator starts ({})", self.starts));
         let token = self.hub.server.tokens().issue("operator", ["system:masters"], None);
@@ -199,7 +230,7 @@ impl World {
         let reconciler = Reconciler::new(targets, catalog, clock, intervals, None);
         let jitter_seed = self.options.seed.number(&format!("operator {}", self.starts));
         let pacing = Pacing { jitter_seed, ..Pacing::default() };
-        self.operator = Some(tokio::spawn(controller::run(client, Arc::new(reconciler), pacing)));
+        tokio::spawn(controller::run(client, Arc::new(reconciler), pacing))
     }
 
     /// Stops the operator where it stands.
@@ -208,6 +239,21 @@ impl World {
             self.trace.note("operator stops");
             operator.abort();
         }
+    }
+
+    /// Whether an operator was started and not stopped.
+    pub fn operator_runs(&self) -> bool {
+        self.operator.is_some()
+    }
+
+    /// Whether a second operator was started and not stopped.
+    pub fn rival_runs(&self) -> bool {
+        self.rival.is_some()
+    }
+
+    /// A cluster by name; `None` for a spoke that was never attached.
+    pub fn site(&self, name: &str) -> Option<Site> {
+        if name == self.hub.name { Some(self.hub.clone()) } else { self.network.site(&address(name)) }
     }
 
     /// Lets time pass.
@@ -274,7 +320,8 @@ pub fn profile(name: &str, server: &str, healthy: &str) -> Value {
     })
 }
 
-fn provider_file() -> Value {
+/// An access-provider file with the one provider of the world.
+pub fn provider_file() -> Value {
     json!({"providers": [{"name": "world", "execConfig": {
         "apiVersion": "client.authentication.k8s.io/v1",
         "command": "/plugins/world",
@@ -283,11 +330,11 @@ fn provider_file() -> Value {
     }}]})
 }
 
-fn site(options: &Options, name: &str) -> Site {
-    let seed = options.seed.number(&format!("cluster {name}"));
+fn site(options: &Options, clock: &SimulatedClock, name: &str, seed: &str) -> Site {
+    let seed = options.seed.number(&format!("cluster {seed}"));
     let server = FakeApiServer::builder()
         .seed(seed)
-        .epoch(BEGINNING)
+        .epoch(clock.now())
         .readiness(Readiness::After(options.rollout))
         .build();
     Site { name: name.into(), server, link: Link::new() }

@@ -7,7 +7,7 @@ use futures::StreamExt;
 use super::inventory::{Inventory, JobRecord};
 use super::observe::Observed;
 use super::ready::{Readiness, job_finished, readiness};
-use super::shape::{Fingerprint, fingerprint, is_as_desired, owned_fields};
+use super::shape::{Fingerprint, fingerprint, is_as_desired, owned_fields, was_written_by_us};
 use crate::manifest::{GroupKind, Object, ObjectKey};
 use crate::plan::{Phase, PhaseName, Plan};
 use crate::target::cluster::{Cluster, ClusterError, FIELD_MANAGER, Failure, Propagation};
@@ -301,12 +301,17 @@ pub async fn prune(
 ) -> Result<Vec<(ObjectKey, Option<ClusterError>)>, ClusterError> {
     let mut left = Vec::new();
     for (key, api_version) in obsolete.iter().rev() {
-        let Some(live) = observed.objects.get(key) else { continue };
         let resource = match cluster.resource(api_version, &key.kind.kind).await {
             Ok(resource) => resource,
             Err(error) if matches!(error.failure, Failure::NoMatch { .. }) => continue,
             Err(error) => return Err(error),
         };
+        let live = match observed.objects.get(key) {
+            Some(live) => Some(live.clone()),
+            // Somebody may have taken our label off.
+            None => cluster.get(&resource, &key.namespace, &key.name).await?.filter(was_written_by_us),
+        };
+        let Some(live) = live else { continue };
         match cluster.delete(&resource, key, live.uid(), Propagation::Background).await {
             Ok(()) => left.push((key.clone(), None)),
             Err(error) if error.failure.is_rejection() => left.push((key.clone(), Some(error))),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::manifest::Object;
+use crate::target::cluster::FIELD_MANAGER;
 
 /// Digest of a JSON value (maps are sorted, so equal values have equal digests).
 pub type Fingerprint = [u8; 32];
@@ -27,10 +28,14 @@ pub fn owned_fields<'a>(live: &'a Object, manager: &str) -> Option<&'a Value> {
     ours.map(|entry| &entry["fieldsV1"])
 }
 
-/// Whether `manager` has written anything of the object.
-pub fn has_writer(live: &Object, manager: &str) -> bool {
+/// Field manager of the Go operator, whose installations are taken over.
+const PREDECESSOR: &str = "manifestival";
+
+/// Whether we, or the operator before us, have written anything of the object.
+pub fn was_written_by_us(live: &Object) -> bool {
     let entries = live.value()["metadata"]["managedFields"].as_array();
-    entries.into_iter().flatten().any(|entry| entry["manager"] == manager)
+    let ours = |entry: &Value| entry["manager"] == FIELD_MANAGER || entry["manager"] == PREDECESSOR;
+    entries.into_iter().flatten().any(ours)
 }
 
 /// Whether what `manager` owns of the live object is exactly the desired one. `false` may also mean that the server

@@ -8,12 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::anchor::{Anchor, CREATED_FOR};
 use super::inventory::Inventory;
-use super::shape::has_writer;
+use super::shape::was_written_by_us;
 use crate::manifest::{GroupKind, Object, ObjectKey};
-use crate::target::cluster::{Cluster, ClusterError, Detail, FIELD_MANAGER, Failure, Propagation};
-
-/// Field manager of the Go operator, whose installations are taken over.
-const PREDECESSOR: &str = "manifestival";
+use crate::target::cluster::{Cluster, ClusterError, Detail, Failure, Propagation};
 
 /// How far an uninstall has come.
 #[derive(Debug, Default)]
@@ -74,6 +71,15 @@ impl Uninstall<'_> {
         inventory.objects.clear();
         inventory.jobs.clear();
         Ok(Removal::default())
+    }
+
+    /// Removes the webhook configurations alone, so that a namespace can drain whose deletion took the webhooks' own
+    /// backends away: they would never again admit what is left in it. The inventory keeps them for the next install.
+    ///
+    /// # Errors
+    /// The first failure that concerns the cluster rather than one object.
+    pub async fn webhooks(&self, inventory: &Inventory) -> Result<(), ClusterError> {
+        self.stage(Stage::WebhookConfigurations, &mut inventory.clone()).await.map(drop)
     }
 
     async fn stage(&self, stage: Stage, inventory: &mut Inventory) -> Result<Removal, ClusterError> {
@@ -165,7 +171,7 @@ impl Uninstall<'_> {
         let owner = self.anchor.map_or(self.owner_uid, Anchor::uid);
         let owners = live.value()["metadata"]["ownerReferences"].as_array();
         owners.into_iter().flatten().any(|o| o["uid"] == owner)
-            || [FIELD_MANAGER, PREDECESSOR].iter().any(|manager| has_writer(live, manager))
+            || was_written_by_us(live)
     }
 
     async fn delete(

@@ -13,7 +13,7 @@ use super::session::Session;
 use super::{ADOPT, Next, Reconciler};
 use crate::api::message;
 use crate::api::{ClusterProfileRef, Component, ComponentKind, ConditionStatus, ConditionType, Reason};
-use crate::apply::anchor::{self, Claim, Identity, NamespaceMetadata};
+use crate::apply::anchor::{self, AnchorError, Claim, Identity, NamespaceMetadata};
 use crate::apply::install::{Gate, Installation, Memory, install, prune};
 use crate::apply::observe::{Observed, observe};
 use crate::index::Peer;
@@ -171,7 +171,12 @@ impl Reconciler {
             return Ok((desired, planned_uid));
         }
         let metadata = namespace_metadata(component);
-        anchor::ensure_namespace(&target.cluster, &namespace, &me, &metadata).await?;
+        if let Err(error) = anchor::ensure_namespace(&target.cluster, &namespace, &me, &metadata).await {
+            if matches!(error, AnchorError::NamespaceTerminating { .. }) {
+                self.withdraw_webhooks(session, target, found.as_ref(), peers).await?;
+            }
+            return Err(error.into());
+        }
         let anchor = claim.ensure(found, &session.record.inventory).await?;
         let uid = anchor.uid().to_owned();
         if uid == planned_uid {
@@ -209,7 +214,7 @@ impl Reconciler {
         }
         session.record.target = Some(bound);
         session.record.inventory.extend(&members(plan));
-        session.save().await.map_err(StepError::Hub)
+        session.save_record().await.map_err(StepError::Hub)
     }
 
     async fn install(

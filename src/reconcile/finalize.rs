@@ -36,16 +36,18 @@ impl Reconciler {
         };
         let target = self.targets.resolve(bound.profile.as_ref()).await?;
         let now = self.clock.now();
-        session.conditions().mark_true(ConditionType::TargetClusterResolved, now);
         if target.uid != bound.cluster {
             let text = format!(
                 "installed on the cluster with kube-system uid {}, but its profile now leads to {}; \
                  point it back, or set annotation {DELETION_POLICY}: orphan",
                 bound.cluster, target.uid
             );
+            let condition = ConditionType::TargetClusterResolved;
+            session.conditions().mark_false(condition, Reason::TargetChanged, &text, now);
             self.mark_blocked(session, Reason::TargetChanged, &text).await;
             return Ok(Next::Backoff);
         }
+        session.conditions().mark_true(ConditionType::TargetClusterResolved, now);
         let anchor = match bound.profile.is_some() {
             true => {
                 let me = self.identity(session).await?;
@@ -89,6 +91,21 @@ impl Reconciler {
         let uninstall =
             Uninstall { cluster: &target.cluster, selector: &selector, anchor, owner_uid: &uid, keep: &keep };
         uninstall.pass(&mut session.record.inventory).await.map_err(StepError::Target)
+    }
+
+    /// Lets a namespace drain that somebody deletes while we want to install into it.
+    pub(super) async fn withdraw_webhooks(
+        &self,
+        session: &Session<'_>,
+        target: &Target,
+        anchor: Option<&Anchor>,
+        peers: &[Peer],
+    ) -> Result<(), StepError> {
+        let keep = needed_by_others(peers, &target.uid);
+        let (selector, uid) = (self.selector(session), session.object.uid());
+        let uninstall =
+            Uninstall { cluster: &target.cluster, selector: &selector, anchor, owner_uid: uid, keep: &keep };
+        uninstall.webhooks(&session.record.inventory).await.map_err(StepError::Target)
     }
 
     async fn note_removal(&self, session: &mut Session<'_>, removal: &Removal) {

@@ -128,12 +128,13 @@ impl Reconciler {
             return Ok(Next::AtOnce);
         }
         let now = self.clock.now();
-        session.status.observed_generation = Some(session.generation());
         session.conditions().initialize(now);
         if self.note_pause(&mut session) {
+            // What the conditions say is not about a specification that came during the pause.
             session.save().await?;
             return Ok(Next::OnChange);
         }
+        session.status.observed_generation = Some(session.generation());
         let outcome = match session.is_deleting() {
             true => self.finalize(&mut session, peers).await,
             false => self.converge(&mut session, peers).await,

@@ -66,13 +66,34 @@ impl<'a> Session<'a> {
         self.save_keeping_record().await
     }
 
+    /// Writes the record alone, ahead of the work that it speaks of. Conditions wait for the end of the pass: what they
+    /// will say of the new specification is not known yet.
+    ///
+    /// # Errors
+    /// Any failure.
+    pub(super) async fn save_record(&mut self) -> Result<(), ClusterError> {
+        self.note_record();
+        let stored = self.object.value()["status"]["annotations"].clone();
+        let annotations = serde_json::to_value(&self.status.annotations).expect("texts serialise");
+        match difference(&stored, &annotations) {
+            None => Ok(()),
+            Some(changes) => self.patch_status(&json!({"annotations": changes})).await,
+        }
+    }
+
     /// [`Session::save`] that leaves the stored record as it is, whatever it is.
     ///
     /// # Errors
     /// Any failure.
     pub(super) async fn save_keeping_record(&mut self) -> Result<(), ClusterError> {
         let wanted = serde_json::to_value(&self.status).expect("strings and lists serialise");
-        let Some(changes) = difference(&self.object.value()["status"], &wanted) else { return Ok(()) };
+        match difference(&self.object.value()["status"], &wanted) {
+            None => Ok(()),
+            Some(changes) => self.patch_status(&changes).await,
+        }
+    }
+
+    async fn patch_status(&mut self, changes: &Value) -> Result<(), ClusterError> {
         let patch = json!({
             "metadata": {"resourceVersion": self.object.value()["metadata"]["resourceVersion"]},
             "status": changes,

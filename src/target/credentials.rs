@@ -181,6 +181,14 @@ impl CredentialCache {
         self.lease_unless_refused(Some(serial)).await
     }
 
+    /// The server refused the credential with this serial, and nobody needs another one now.
+    pub async fn forget(&self, serial: u64) {
+        let mut state = self.state.lock().await;
+        if state.current.as_ref().is_some_and(|issued| issued.serial == serial) {
+            state.current = None;
+        }
+    }
+
     async fn lease_unless_refused(&self, refused: Option<u64>) -> Result<Lease, CredentialError> {
         let mut state = self.state.lock().await;
         let now = self.clock.now();

@@ -110,7 +110,11 @@ async fn send_with_token(
         value.set_sensitive(true);
         attempt.headers_mut().insert(header::AUTHORIZATION, value);
         let response = transport.clone().oneshot(attempt).await?;
-        if last || response.status() != StatusCode::UNAUTHORIZED {
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        if last {
+            credentials.forget(lease.serial).await;
             return Ok(response);
         }
         lease = credentials.renew(lease.serial).await?;

@@ -5,6 +5,8 @@ mod access;
 #[cfg(test)]
 mod definitions;
 #[cfg(test)]
+mod hands;
+#[cfg(test)]
 mod install;
 #[cfg(test)]
 mod isolation;

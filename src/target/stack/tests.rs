@@ -94,6 +94,17 @@ async fn a_token_that_is_refused_twice_is_reported_and_not_retried_further() {
     assert_eq!(seen.lock().len(), 2);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_token_that_was_refused_is_not_tried_again_by_the_next_request() {
+    let (transport, seen) = guarded("none");
+    let client = client(transport, Some(credentials()), Duration::from_secs(10));
+    for _ in 0..2 {
+        client.request_text(post()).await.unwrap_err();
+    }
+    let tokens: Vec<_> = seen.lock().iter().map(|(token, _)| token.clone()).collect();
+    assert_eq!(tokens, ["Bearer token-1", "Bearer token-2", "Bearer token-3", "Bearer token-4"]);
+}
+
 /// A server whose headers come at once and whose body never ends.
 fn stalling() -> Transport {
     Transport::new(tower::service_fn(|_: Request<Body>| async {

@@ -1,0 +1,57 @@
+//! Operators that do not leave clusters in peace.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::Mutant;
+use crate::oracle::view::GROUP;
+use crate::wire::{Letter, Meddler};
+use crate::world::HUB;
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "restless",
+        family: "load",
+        what: "applies something again with every look",
+        make: || Arc::new(Restless::default()),
+    },
+    Mutant {
+        name: "impatient",
+        family: "load",
+        what: "looks at every resource forty times",
+        make: || Arc::new(Impatient),
+    },
+];
+
+#[derive(Default)]
+struct Restless {
+    /// The last Service that was applied, by address.
+    last: Mutex<BTreeMap<String, Letter>>,
+}
+
+impl Meddler for Restless {
+    fn outgoing(&self, letter: Letter) -> Vec<Letter> {
+        let info = letter.info();
+        let mut last = self.last.lock();
+        if info.verb == "patch" && info.resource == "services" {
+            last.insert(letter.address.clone(), letter.clone());
+        }
+        let mut all = vec![letter.clone()];
+        if info.verb == "list" && info.resource == "services" && letter.address != HUB {
+            all.extend(last.get(&letter.address).cloned());
+        }
+        all
+    }
+}
+
+struct Impatient;
+
+impl Meddler for Impatient {
+    fn outgoing(&self, letter: Letter) -> Vec<Letter> {
+        let info = letter.info();
+        let looks = if info.verb == "get" && info.group == GROUP && !info.name.is_empty() { 40 } else { 1 };
+        vec![letter; looks]
+    }
+}

@@ -1,0 +1,92 @@
+//! Wrong operators: what the suite is worth is how many of them it catches.
+//!
+//! Each is the real operator with somebody on its wires ([`Meddler`]) who drops, changes, adds or repeats requests, or
+//! lies about answers. It counts as caught when an oracle alarms in the script of some seed in which the right
+//! operator alarms none; a panic or a hanging world does not count.
+
+mod claims;
+mod credentials;
+mod load;
+mod ownership;
+mod records;
+mod removal;
+mod strangers;
+mod target;
+
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::search::play::play;
+use crate::search::reference::References;
+use crate::search::script::Script;
+use crate::seed::Seed;
+use crate::wire::Meddler;
+
+/// A wrong operator.
+#[derive(Clone, Copy)]
+pub struct Mutant {
+    /// Its name.
+    pub name: &'static str,
+    /// What kind of wrong it is.
+    pub family: &'static str,
+    /// What it does.
+    pub what: &'static str,
+    /// A fresh one.
+    make: fn() -> Arc<dyn Meddler>,
+}
+
+/// Whether a mutant was caught.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// Its name.
+    pub name: &'static str,
+    /// Its family.
+    pub family: &'static str,
+    /// What it does.
+    pub what: &'static str,
+    /// The oracle that caught it.
+    pub oracle: Option<&'static str>,
+    /// Seeds that were needed.
+    pub seeds: u64,
+    /// What the oracle saw, or why nothing counted.
+    pub text: String,
+}
+
+/// All of them.
+pub fn all() -> Vec<Mutant> {
+    [
+        ownership::MUTANTS,
+        records::MUTANTS,
+        removal::MUTANTS,
+        strangers::MUTANTS,
+        target::MUTANTS,
+        claims::MUTANTS,
+        load::MUTANTS,
+        credentials::MUTANTS,
+    ]
+    .concat()
+}
+
+/// Plays the scripts of seeds with a mutant until an oracle alarms.
+pub fn hunt(mutant: &Mutant, seeds: Range<u64>, steps: usize, references: &References) -> Verdict {
+    let Mutant { name, family, what, make } = *mutant;
+    let verdict = |oracle, seeds, text| Verdict { name, family, what, oracle, seeds, text };
+    let first = seeds.start;
+    for seed in seeds.clone() {
+        let script = Script::of(Seed(seed), steps);
+        let world = AssertUnwindSafe(|| play(&script, references, Some(make())));
+        let outcome = std::panic::catch_unwind(world);
+        let Ok(outcome) = outcome else {
+            return verdict(None, seed - first + 1, "the world panicked".into());
+        };
+        if let Some(violation) = outcome.verdict
+            && play(&script, references, None).verdict.is_none()
+        {
+            return verdict(Some(violation.oracle), seed - first + 1, violation.to_string());
+        }
+    }
+    verdict(None, seeds.end - first, "no oracle alarmed".into())
+}
