@@ -345,8 +345,7 @@ impl Incoming<'_> {
         found: &list::Found,
         accept: Accept,
     ) -> Answer<Response<ResponseBody>> {
-        let items = found.items.iter().map(|stored| convert::seen_stored(state, call, stored));
-        let items: Vec<Arc<Stored>> = items.collect::<Answer<_>>()?;
+        let items = convert::seen_list(state, call, &found.items)?;
         let items = items.iter().map(|stored| &**stored);
         let view = self.view(call, Form::List, accept)?;
         Ok(respond(200, view.list(call.resource(), call.version(), &found.meta, items), accept))

@@ -124,8 +124,7 @@ impl Watch {
                 ..ListOptions::default()
             };
             let found = find(state, &self.call, &everything)?;
-            let seen = found.items.iter().map(|stored| convert::seen_stored(state, &self.call, stored));
-            self.initial = seen.collect::<Answer<Vec<_>>>()?.into_iter();
+            self.initial = convert::seen_list(state, &self.call, &found.items)?.into_owned().into_iter();
             let told = self.options.send_initial_events == Some(true) && self.options.bookmarks;
             self.initial_end = told.then_some(found.meta.revision);
         } else if version > 0 {
