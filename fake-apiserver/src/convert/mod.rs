@@ -8,6 +8,7 @@ mod autoscaler;
 mod event;
 mod webhook;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -26,13 +27,13 @@ pub(crate) fn seen(state: &State, call: &Call, object: &Value) -> Answer<Value> 
 
 /// A stored object as the version of a call has it; mostly that is the object itself.
 pub(crate) fn seen_stored(state: &State, call: &Call, stored: &Arc<Stored>) -> Answer<Arc<Stored>> {
-    // Long lists have no time to look into every object.
-    if call.resource().has_one_form() || stored.value["apiVersion"] == call.version().api_version.as_str() {
+    if stored.value["apiVersion"] == call.version().api_version.as_str() {
         return Ok(stored.clone());
     }
     Ok(Arc::new(Stored::new(seen(state, call, &stored.value)?, stored.revision)))
 }
 
+<<<<<<< HEAD
 /// Sees to it that an object about to be stored can be shown in the call's version afterwards: a webhook that has to be
 /// asked is asked before anything has changed.
 pub(crate) fn prepare_to_show(state: &State, call: &Call, object: &Value) -> Answer<()> {
@@ -55,6 +56,19 @@ pub(crate) fn seen_all(state: &State, call: &Call, all: &[Arc<Stored>]) -> Answe
         false => stored.clone(),
     });
     Ok(seen.collect())
+=======
+/// Stored objects as the version of a call has them. Where there is but one version none of them is looked into: long
+/// lists have no time for that.
+pub(crate) fn seen_list<'a>(
+    state: &State,
+    call: &Call,
+    stored: &'a [Arc<Stored>],
+) -> Answer<Cow<'a, [Arc<Stored>]>> {
+    if call.resource().has_one_form() {
+        return Ok(stored.into());
+    }
+    stored.iter().map(|stored| seen_stored(state, call, stored)).collect()
+>>>>>>> limits
 }
 
 /// Turns an object of a call's version into the stored one, defaults included: so it is read again.

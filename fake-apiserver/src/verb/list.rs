@@ -44,6 +44,7 @@ pub(crate) fn find(state: &State, call: &Call, options: &ListOptions) -> Answer<
     let mut found = Found { meta: ListMeta { revision, ..ListMeta::default() }, items: Vec::new() };
     // From the cache (version 0) the server ignores the limit.
     if options.limit == 0 || options.resource_version == "0" {
+        found.items.reserve(if selective { 0 } else { objects.len() });
         found.items.extend(matching.map(|(_, stored)| stored.clone()));
         return Ok(found);
     }

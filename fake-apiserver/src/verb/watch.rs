@@ -136,7 +136,11 @@ impl Watch {
                 ..ListOptions::default()
             };
             let found = find(state, &self.call, &everything)?;
+<<<<<<< HEAD
             self.initial = convert::seen_all(state, &self.call, &found.items)?.into_iter();
+=======
+            self.initial = convert::seen_list(state, &self.call, &found.items)?.into_owned().into_iter();
+>>>>>>> limits
             let told = self.options.send_initial_events == Some(true) && self.options.bookmarks;
             self.initial_end = told.then_some(found.meta.revision);
         } else if version > 0 {

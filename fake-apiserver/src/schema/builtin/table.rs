@@ -55,8 +55,8 @@ struct Fields {
     own: Vec<Field>,
     /// With those of types in place among them, if there are such.
     flat: Option<Vec<Field>>,
-    /// Places of the fields in order of their names.
-    by_name: Vec<usize>,
+    /// Their places, in order of their names.
+    by_name: Vec<(&'static str, usize)>,
 }
 
 /// A field of a struct.
@@ -214,8 +214,8 @@ impl Types {
             own.iter().flat_map(place).collect()
         });
         let fields = flat.as_ref().unwrap_or(&own);
-        let mut by_name: Vec<usize> = (0..fields.len()).collect();
-        by_name.sort_by_key(|at| fields[*at].name);
+        let mut by_name: Vec<_> = fields.iter().enumerate().map(|(at, field)| (field.name, at)).collect();
+        by_name.sort_unstable();
         Fields { own, flat, by_name }
     }
 
@@ -307,9 +307,9 @@ impl Type {
 
     /// A field by its name in JSON.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
-        let (fields, by_name) = (self.fields(), &self.read().by_name);
-        let found = by_name.binary_search_by(|at| fields[*at].name.cmp(name)).ok()?;
-        Some(&fields[by_name[found]])
+        let by_name = &self.read().by_name;
+        let found = by_name.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
+        self.fields().get(by_name[found].1)
     }
 }
 
