@@ -33,7 +33,6 @@ pub(crate) fn seen_stored(state: &State, call: &Call, stored: &Arc<Stored>) -> A
     Ok(Arc::new(Stored::new(seen(state, call, &stored.value)?, stored.revision)))
 }
 
-<<<<<<< HEAD
 /// Sees to it that an object about to be stored can be shown in the call's version afterwards: a webhook that has to be
 /// asked is asked before anything has changed.
 pub(crate) fn prepare_to_show(state: &State, call: &Call, object: &Value) -> Answer<()> {
@@ -41,13 +40,18 @@ pub(crate) fn prepare_to_show(state: &State, call: &Call, object: &Value) -> Ans
     if same || call.resource().conversion.is_none() { Ok(()) } else { seen(state, call, object).map(drop) }
 }
 
-/// Stored objects as the version of a call has them.
-pub(crate) fn seen_all(state: &State, call: &Call, all: &[Arc<Stored>]) -> Answer<Vec<Arc<Stored>>> {
+/// Stored objects as the version of a call has them. Where there is but one version none of them is looked into: long
+/// lists have no time for that.
+pub(crate) fn seen_list<'a>(
+    state: &State,
+    call: &Call,
+    all: &'a [Arc<Stored>],
+) -> Answer<Cow<'a, [Arc<Stored>]>> {
     let strange = |stored: &&Arc<Stored>| stored.value["apiVersion"] != call.version().api_version.as_str();
-    let others: Vec<&Value> = all.iter().filter(strange).map(|stored| &*stored.value).collect();
-    if others.is_empty() {
-        return Ok(all.to_vec());
+    if call.resource().has_one_form() || !all.iter().any(|stored| strange(&stored)) {
+        return Ok(all.into());
     }
+    let others: Vec<&Value> = all.iter().filter(strange).map(|stored| &*stored.value).collect();
     let mut converted = convert(state, call, call.version(), &others)?.into_iter();
     let seen = all.iter().map(|stored| match strange(&stored) {
         true => converted
@@ -56,19 +60,6 @@ pub(crate) fn seen_all(state: &State, call: &Call, all: &[Arc<Stored>]) -> Answe
         false => stored.clone(),
     });
     Ok(seen.collect())
-=======
-/// Stored objects as the version of a call has them. Where there is but one version none of them is looked into: long
-/// lists have no time for that.
-pub(crate) fn seen_list<'a>(
-    state: &State,
-    call: &Call,
-    stored: &'a [Arc<Stored>],
-) -> Answer<Cow<'a, [Arc<Stored>]>> {
-    if call.resource().has_one_form() {
-        return Ok(stored.into());
-    }
-    stored.iter().map(|stored| seen_stored(state, call, stored)).collect()
->>>>>>> limits
 }
 
 /// Turns an object of a call's version into the stored one, defaults included: so it is read again.

@@ -66,7 +66,7 @@ impl Incoming<'_> {
         found: &list::Found,
         accept: Accept,
     ) -> Answer<Response<ResponseBody>> {
-        let items = convert::seen_all(state, call, &found.items)?;
+        let items = convert::seen_list(state, call, &found.items)?;
         let items = items.iter().map(|stored| &**stored);
         let view = self.view(call, Form::List, accept)?;
         Ok(respond(200, view.list(call.resource(), call.version(), &found.meta, items), accept))

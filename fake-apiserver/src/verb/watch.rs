@@ -4,6 +4,7 @@
 //! to start with), so a slow watcher never holds up a writer. It encodes one frame at a time, and the next only when that
 //! has been taken. When the log no longer has what it needs, it ends with 410.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -136,11 +137,7 @@ impl Watch {
                 ..ListOptions::default()
             };
             let found = find(state, &self.call, &everything)?;
-<<<<<<< HEAD
-            self.initial = convert::seen_all(state, &self.call, &found.items)?.into_iter();
-=======
             self.initial = convert::seen_list(state, &self.call, &found.items)?.into_owned().into_iter();
->>>>>>> limits
             let told = self.options.send_initial_events == Some(true) && self.options.bookmarks;
             self.initial_end = told.then_some(found.meta.revision);
         } else if version > 0 {
@@ -255,7 +252,7 @@ impl Watch {
         if self.call.resource().conversion.is_some() {
             self.call.exchange.get_or_insert_default().begin(&mut state.ids.clone());
         }
-        let seen = convert::seen_all(&state, &self.call, &stored);
+        let seen = convert::seen_list(&state, &self.call, &stored).map(Cow::into_owned);
         drop(state);
         if let Some(question) = self.call.exchange.as_ref().and_then(Exchange::open) {
             return Read::Asks(Box::new(question));
