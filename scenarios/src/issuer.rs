@@ -53,7 +53,12 @@ impl Issuer {
     /// A plugin that issues tokens of a quarter of an hour.
     pub fn new(network: Network, clock: SimulatedClock, trace: Trace) -> Self {
         let default = Behaviour::Issue(Duration::from_secs(15 * 60));
-        let state = Arc::new(Mutex::new(State { default, by_address: BTreeMap::new(), issued: BTreeMap::new(), runs: 0 }));
+        let state = Arc::new(Mutex::new(State {
+            default,
+            by_address: BTreeMap::new(),
+            issued: BTreeMap::new(),
+            runs: 0,
+        }));
         Self { network, clock, trace, state }
     }
 

@@ -88,7 +88,19 @@ impl World {
         let issuer = Issuer::new(network.clone(), clock, trace.clone());
         let hub = site(&options, &clock, "hub", "hub");
         network.attach(HUB, hub.clone());
-        let world = Self { options, clock, trace, network, files, issuer, hub, operator: None, rival: None, starts: 0, attached: 0 };
+        let world = Self {
+            options,
+            clock,
+            trace,
+            network,
+            files,
+            issuer,
+            hub,
+            operator: None,
+            rival: None,
+            starts: 0,
+            attached: 0,
+        };
         for definition in definitions() {
             world.create(&world.hub, definition);
         }

@@ -170,8 +170,7 @@ impl Uninstall<'_> {
     fn is_ours(&self, live: &Object) -> bool {
         let owner = self.anchor.map_or(self.owner_uid, Anchor::uid);
         let owners = live.value()["metadata"]["ownerReferences"].as_array();
-        owners.into_iter().flatten().any(|o| o["uid"] == owner)
-            || was_written_by_us(live)
+        owners.into_iter().flatten().any(|o| o["uid"] == owner) || was_written_by_us(live)
     }
 
     async fn delete(

@@ -29,7 +29,8 @@ pub(crate) struct MutantsArgs {
 }
 
 pub(crate) fn run(args: &MutantsArgs) -> anyhow::Result<()> {
-    let all: Vec<_> = mutant::all().into_iter().filter(|mutant| mutant.name.starts_with(&args.name)).collect();
+    let all: Vec<_> =
+        mutant::all().into_iter().filter(|mutant| mutant.name.starts_with(&args.name)).collect();
     let bar = super::progress(all.len() as u64, "mutants");
     let references = References::default();
     let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::default();

@@ -121,6 +121,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
 fn read(path: &Path) -> anyhow::Result<Script> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let document: serde_json::Value = serde_json::from_str(&text).context("a script is JSON")?;
-    let script = if document["steps"].is_array() { document } else { document["failures"][0]["script"].clone() };
+    let script =
+        if document["steps"].is_array() { document } else { document["failures"][0]["script"].clone() };
     serde_json::from_value(script).with_context(|| format!("{} holds no script", path.display()))
 }

@@ -52,7 +52,9 @@ pub(crate) fn run(args: &SweepArgs) -> anyhow::Result<()> {
                 bar.suspend(|| {
                     let (flow, request, blow) = (&point.flow, point.request, point.blow.name());
                     println!("{flow} request {request} {blow}: {violation}");
-                    println!("  cargo run --release -p scenarios -- sweep --flow {flow} --point {request}:{blow}");
+                    println!(
+                        "  cargo run --release -p scenarios -- sweep --flow {flow} --point {request}:{blow}"
+                    );
                 });
             }
         }
@@ -70,7 +72,10 @@ pub(crate) fn run(args: &SweepArgs) -> anyhow::Result<()> {
 }
 
 fn tell(report: &Report, real: f64) {
-    println!("{:<22} {:>8}  {:<13} {:>6} {:>7} {:>10} {:>8}", "flow", "requests", "fault", "tried", "landed", "converged", "longest");
+    println!(
+        "{:<22} {:>8}  {:<13} {:>6} {:>7} {:>10} {:>8}",
+        "flow", "requests", "fault", "tried", "landed", "converged", "longest"
+    );
     for (flow, coverage) in &report.coverage {
         for (blow, outcomes) in &coverage.blows {
             println!(

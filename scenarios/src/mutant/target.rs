@@ -59,8 +59,7 @@ impl Meddler for Doubles {
         }
         let mut all = vec![letter.clone()];
         if letter.address != HUB && letter.info().verb == "patch" {
-            let other =
-                tokens.iter().find(|(address, _)| **address != letter.address && (self.to)(address));
+            let other = tokens.iter().find(|(address, _)| **address != letter.address && (self.to)(address));
             if let Some((address, token)) = other {
                 let mut copy = letter;
                 copy.address = address.clone();

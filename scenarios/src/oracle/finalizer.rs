@@ -49,8 +49,13 @@ impl Oracle for Finalizer {
         }
         let target = before.record.target.as_ref()?;
         let cluster = scene.by_uid(&target.cluster)?;
-        let others =
-            || scene.view.components.iter().filter(|c| c.uid() != before.uid() && !c.record.inventory.objects.is_empty());
+        let others = || {
+            scene
+                .view
+                .components
+                .iter()
+                .filter(|c| c.uid() != before.uid() && !c.record.inventory.objects.is_empty())
+        };
         let abandoned = scene.facts.is_abandoned(&before.set);
         let listed = self.listed.get(before.uid());
         let owed = |key: &ObjectKey| !abandoned || listed.is_some_and(|listed| listed.contains(key));

@@ -34,7 +34,8 @@ impl Oracle for Neighbour {
 
     fn tick(&mut self, scene: &Scene<'_>) -> Option<String> {
         let disturbed = ["hub", "operator"].iter().any(|what| scene.facts.is_unruly(what));
-        let since = ["hub", "operator"].iter().map(|what| scene.facts.touched(what)).max().unwrap_or_default();
+        let since =
+            ["hub", "operator"].iter().map(|what| scene.facts.touched(what)).max().unwrap_or_default();
         let mut late = None;
         for component in scene.view.components.iter().filter(|c| c.profile.as_deref() == Some(CALM)) {
             let generation = component.value["metadata"]["generation"].as_i64().unwrap_or_default();

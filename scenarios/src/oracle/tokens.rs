@@ -25,7 +25,10 @@ impl Oracle for DeadTokens {
         let key = (letter.address.clone(), letter.token().to_owned());
         self.dead.contains(&key).then(|| {
             let path = letter.path();
-            format!("{} {}{path} carries a token that was refused before", letter.parts.method, letter.address)
+            format!(
+                "{} {}{path} carries a token that was refused before",
+                letter.parts.method, letter.address
+            )
         })
     }
 

@@ -74,8 +74,10 @@ pub fn run(
         let outcome = play(&script, references, None);
         let failure = outcome.verdict.clone().map(|violation| {
             let short = shrink(&script, violation.oracle, references);
-            let replay =
-                format!("cargo run --release -p scenarios -- replay {seed} --ops {steps} --keep {}", short.numbers());
+            let replay = format!(
+                "cargo run --release -p scenarios -- replay {seed} --ops {steps} --keep {}",
+                short.numbers()
+            );
             Failure { seed, violation, script: short, replay }
         });
         tell(seed, outcome.verdict.as_ref());
@@ -103,7 +105,11 @@ impl Report {
 }
 
 /// Does something with every item, on several threads, in about their order.
-pub fn in_parallel<T: Send>(threads: usize, items: impl IntoIterator<Item = T, IntoIter: Send>, work: impl Fn(T) + Sync) {
+pub fn in_parallel<T: Send>(
+    threads: usize,
+    items: impl IntoIterator<Item = T, IntoIter: Send>,
+    work: impl Fn(T) + Sync,
+) {
     let items = Mutex::new(items.into_iter());
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {

@@ -100,7 +100,8 @@ pub fn likeness(object: &Value) -> Value {
             metadata.remove(field);
         }
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.retain(|key, _| !key.ends_with("-uid") && !key.starts_with("deployment.kubernetes.io/"));
+            annotations
+                .retain(|key, _| !key.ends_with("-uid") && !key.starts_with("deployment.kubernetes.io/"));
         }
         let owners = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut);
         for owner in owners.into_iter().flatten() {

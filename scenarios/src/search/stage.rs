@@ -329,7 +329,9 @@ impl Stage {
     pub fn repair_provider_file(&self) {
         let text = crate::world::provider_file().to_string();
         let serial = self.now();
-        self.world.files.put(crate::world::PROVIDER_FILE, format!("{text}{}", " ".repeat((serial % 50) as usize)));
+        self.world
+            .files
+            .put(crate::world::PROVIDER_FILE, format!("{text}{}", " ".repeat((serial % 50) as usize)));
     }
 }
 

@@ -25,9 +25,11 @@ impl Stage {
             | Family::Watches
             | Family::StaleReads => self.disturb_wires(step),
             Family::Crashes | Family::Rivals => self.disturb_operator(step.kind),
-            Family::Hands | Family::Finalizers | Family::Collector | Family::Workloads | Family::Replacements => {
-                self.disturb_spokes(step)
-            }
+            Family::Hands
+            | Family::Finalizers
+            | Family::Collector
+            | Family::Workloads
+            | Family::Replacements => self.disturb_spokes(step),
         };
         let note = if possible { "" } else { " (not possible now)" };
         self.world.trace.note(format_args!("step {step}{note}"));

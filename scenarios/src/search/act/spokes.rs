@@ -63,7 +63,8 @@ impl Stage {
         let actor = &ROLES[role];
         let Some(spoke) = actor.spoke.filter(|spoke| TROUBLED.contains(spoke)) else { return false };
         let site = self.site(spoke);
-        let kind = if actor.id.0 == "KnativeServing" { ComponentKind::Serving } else { ComponentKind::Eventing };
+        let kind =
+            if actor.id.0 == "KnativeServing" { ComponentKind::Serving } else { ComponentKind::Eventing };
         let name = anchor_name(kind, actor.id.2);
         let there = site.server.get("", "ConfigMap", actor.id.1, &name).is_some();
         self.touch(spoke);
@@ -118,7 +119,9 @@ fn pick(site: &Site, step: &Step) -> Option<Arc<Value>> {
 /// Changes something that the operator cares for.
 fn spoil(object: &mut Value) {
     match object["kind"].as_str().unwrap_or_default() {
-        "Deployment" => object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("example.org/evil"),
+        "Deployment" => {
+            object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("example.org/evil")
+        }
         "Service" => object["spec"]["selector"] = json!({"app": "edited-by-hand"}),
         "ConfigMap" => {
             let keys = object["data"].as_object().map(|data| data.keys().cloned().collect::<Vec<_>>());

@@ -15,7 +15,8 @@ use crate::story::id;
 impl Stage {
     pub(super) async fn act_as_user(&mut self, step: &Step) -> bool {
         let role = role_of(step);
-        let shape = Shape { version: (step.amount / VARIANTS) as usize % VERSIONS.len(), variant: step.amount };
+        let shape =
+            Shape { version: (step.amount / VARIANTS) as usize % VERSIONS.len(), variant: step.amount };
         match step.kind {
             Kind::Create => self.create(role, shape),
             Kind::Edit => self.reshape(role, |shape| Shape { variant: step.amount, ..shape }),
