@@ -5,20 +5,17 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::case;
+use crate::search::play::play;
+use crate::search::reference::References;
+use crate::search::script::{STEPS, Script};
 use crate::seed::Seed;
-use crate::world::Options;
 
 /// A trace shorter than this means that nothing was simulated.
 const LINES_MIN: usize = 200;
 
-/// The trace of the reference story under a seed.
+/// The trace of the script of a seed.
 pub fn trace_of(seed: Seed) -> Vec<String> {
-    trace_with(Options::new(seed))
-}
-
-fn trace_with(options: Options) -> Vec<String> {
-    crate::runtime::run(move || async move { case::reference(options).await.lines() })
+    play(&Script::of(seed, STEPS), &References::default(), None).lines
 }
 
 /// Compares each seed's trace with that of a second process, and with that of the seed before.
@@ -62,19 +59,25 @@ fn first_difference(here: &[String], there: &str) -> Option<(usize, String, Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case;
+    use crate::world::Options;
+
+    fn story(options: Options) -> Vec<String> {
+        crate::runtime::run(move || async move { case::reference(options).await.lines() })
+    }
 
     #[test]
     fn a_seed_replays_byte_for_byte_with_another_in_between() {
-        let first = trace_of(Seed(1));
-        let other = trace_of(Seed(2));
+        let first = story(Options::new(Seed(1)));
+        let other = story(Options::new(Seed(2)));
         assert_ne!(first, other);
-        assert_eq!(first, trace_of(Seed(1)));
+        assert_eq!(first, story(Options::new(Seed(1))));
         assert!(first.len() >= LINES_MIN, "{} lines", first.len());
     }
 
     #[test]
     fn one_draw_more_changes_the_trace() {
         let perturbed = Options { extra_draws: 1, ..Options::new(Seed(1)) };
-        assert_ne!(trace_of(Seed(1)), trace_with(perturbed));
+        assert_ne!(story(Options::new(Seed(1))), story(perturbed));
     }
 }

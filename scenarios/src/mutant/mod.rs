@@ -90,3 +90,6 @@ pub fn hunt(mutant: &Mutant, seeds: Range<u64>, steps: usize, references: &Refer
     }
     verdict(None, seeds.end - first, "no oracle alarmed".into())
 }
+
+#[cfg(test)]
+mod tests;

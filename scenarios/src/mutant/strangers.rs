@@ -46,6 +46,8 @@ impl Meddler for Deletes {
                     let path = format!("/api/v1/namespaces/{namespace}/configmaps/{name}");
                     let mut delete = redirected(&letter, &path);
                     delete.parts.method = http::Method::DELETE;
+                    delete.parts.headers.remove(http::header::CONTENT_TYPE);
+                    delete.body = bytes::Bytes::new();
                     all.push(delete);
                 }
             }

@@ -223,10 +223,10 @@ pub trait Oracle: Send {
 /// All of them, fresh.
 pub fn all(usual_millis: u64) -> Vec<Box<dyn Oracle>> {
     vec![
+        Box::new(foreign::Foreign),
         Box::new(isolation::Isolation::default()),
         Box::new(ownership::Ownership::default()),
         Box::new(record::Recorded),
-        Box::new(foreign::Foreign),
         Box::new(finalizer::Finalizer::default()),
         Box::new(claims::Claims::default()),
         Box::new(rest::Rest),

@@ -13,3 +13,6 @@ pub mod reference;
 pub mod script;
 pub mod shrink;
 pub mod stage;
+
+#[cfg(test)]
+mod tests;

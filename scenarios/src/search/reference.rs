@@ -23,9 +23,11 @@ pub struct Reference {
     pub ready: Duration,
 }
 
+type Known = BTreeMap<(usize, Shape), Arc<Reference>>;
+
 /// References made so far. A cheap handle, for all threads of a campaign.
 #[derive(Clone, Default)]
-pub struct References(Arc<Mutex<BTreeMap<(usize, Shape), Arc<Reference>>>>);
+pub struct References(Arc<Mutex<Known>>);
 
 impl References {
     /// The installation of a role with a shape.

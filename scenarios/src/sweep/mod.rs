@@ -110,3 +110,6 @@ impl Report {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
