@@ -62,6 +62,10 @@ pub(crate) fn fill(id: &str, object: &mut Value) {
                 }
             }
         }
+        "storageclasses.storage.k8s.io" => {
+            set(object, "reclaimPolicy", json!("Delete"));
+            set(object, "volumeBindingMode", json!("Immediate"));
+        }
         "networkpolicies.networking.k8s.io" => {
             let egress = !object["spec"]["egress"].is_null();
             let types = if egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };

@@ -115,3 +115,58 @@ async fn a_quota_that_nobody_measures_yet_lets_nothing_through_that_it_limits() 
     assert_eq!(refusal(&answer), "status unknown for quota: quota, resources: count/configmaps");
     assert_eq!(pod(&cluster, "p", json!({})).await.code, 201);
 }
+
+/// The fields that a refusal names, with what it says of them.
+async fn problems(plural: &str, spec: Value) -> Vec<String> {
+    let body = json!({"metadata": {"name": "x"}, "spec": spec});
+    let answer = send(&cluster(), "POST", &format!("{BASE}/{plural}"), Some(body)).await;
+    let causes = answer.body["details"]["causes"].as_array().into_iter().flatten();
+    let told = |cause: &Value| {
+        format!("{}: {}", cause["field"].as_str().unwrap(), cause["message"].as_str().unwrap())
+    };
+    causes.map(told).collect()
+}
+
+#[tokio::test]
+async fn limits_that_contradict_each_other_are_refused() {
+    let limits = json!([
+        {"type": "Container", "min": {"cpu": "2"}, "max": {"cpu": "1"}, "default": {"cpu": "1"}, "defaultRequest": {"cpu": "2"}},
+        {"type": "Pod", "default": {"cpu": "1"}, "maxLimitRequestRatio": {"cpu": "500m"}},
+        {"type": "PersistentVolumeClaim"},
+        {"type": "Pod"},
+    ]);
+    assert_eq!(
+        problems("limitranges", json!({"limits": limits})).await,
+        [
+            "spec.limits[0].min[cpu]: Invalid value: \"2\": min value 2 is greater than max value 1",
+            "spec.limits[0].defaultRequest[cpu]: Invalid value: \"2\": default request value 2 is greater than max value 1",
+            "spec.limits[0].defaultRequest[cpu]: Invalid value: \"2\": default request value 2 is greater than default \
+             limit value 1",
+            "spec.limits[0].default[cpu]: Invalid value: \"1\": min value 2 is greater than default value 1",
+            "spec.limits[1].default: Forbidden: may not be specified when `type` is 'Pod'",
+            "spec.limits[1].maxLimitRequestRatio[cpu]: Invalid value: \"500m\": ratio 500m is less than 1",
+            "spec.limits[2]: Required value: either minimum or maximum storage value is required, but neither was provided",
+            "spec.limits[3].type: Duplicate value: \"Pod\"",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_quota_of_what_nobody_counts_is_refused() {
+    let spec = json!({"hard": {"bogus": "1", "pods": "-1", "count/jobs.batch": "500m"}});
+    assert_eq!(
+        problems("resourcequotas", spec).await,
+        [
+            "spec.hard[bogus]: Invalid value: \"bogus\": must be a standard resource type or fully qualified",
+            "spec.hard[bogus]: Invalid value: \"bogus\": must be a standard resource for quota",
+            "spec.hard[count/jobs.batch]: Invalid value: \"500m\": must be an integer",
+            "spec.hard[pods]: Invalid value: \"-1\": must be greater than or equal to 0",
+        ]
+    );
+    let spec = json!({"hard": {"requests.cpu": "1"}, "scopes": ["BestEffort", "NotBestEffort"]});
+    let shown = "spec.scopes: Invalid value: [\"BestEffort\",\"NotBestEffort\"]:";
+    assert_eq!(
+        problems("resourcequotas", spec).await,
+        [format!("{shown} unsupported scope applied to resource"), format!("{shown} conflicting scopes")]
+    );
+}

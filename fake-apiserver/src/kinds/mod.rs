@@ -6,6 +6,7 @@ mod data;
 mod definition;
 mod event;
 mod hook;
+mod limits;
 mod pod;
 mod policy;
 mod service;
@@ -88,6 +89,8 @@ fn object_errors(call: &Call, object: &Value) -> Vec<FieldError> {
         "validatingadmissionpolicybindings.admissionregistration.k8s.io" => policy::binding_errors(object),
         "poddisruptionbudgets.policy" => counts::budget_errors(object),
         "horizontalpodautoscalers.autoscaling" => counts::autoscaler_errors(object),
+        "limitranges" => limits::range_errors(object),
+        "resourcequotas" => limits::quota_errors(object),
         "events" => event::errors(object, false),
         "events.events.k8s.io" => event::errors(object, true),
         "leases.coordination.k8s.io" => counts::lease_errors(object),
