@@ -21,6 +21,7 @@ pub mod clock;
 pub mod command;
 pub mod controller;
 pub mod index;
+pub mod lead;
 pub mod manifest;
 pub mod plan;
 pub mod process;

@@ -9,6 +9,7 @@ use clap::Args;
 use crate::args::duration;
 use crate::clock::{Clock, SystemClock};
 use crate::controller::{self, Pacing};
+use crate::lead::{Election, Fence, FencedConnector, Timing};
 use crate::manifest::{Catalog, Directory, Embedded, version};
 use crate::process::connect::TlsConnector;
 use crate::process::exec::ExecPlugins;
@@ -18,10 +19,13 @@ use crate::reconcile::{Intervals, Reconciler};
 use crate::source::Source;
 use crate::target::cluster::Cluster;
 use crate::target::resolve::{Limits, ResolveError, Seams, Targets};
-use crate::target::stack;
+use crate::target::stack::{self, Connector};
 
 /// Shorter poll intervals are taken for mistakes.
 const POLL_MIN: Duration = Duration::from_secs(1);
+
+/// Name of the Lease by which replicas agree.
+const LEASE: &str = "knative-operator";
 
 /// Flags of `run`; each is an environment variable too.
 #[derive(Clone, Debug, Args)]
@@ -50,6 +54,15 @@ pub struct RunArgs {
     /// Oldest Kubernetes on hub and spokes, for instance `v1.33`; handed on to the workloads.
     #[arg(long, env = "KUBERNETES_MIN_VERSION")]
     pub kubernetes_min_version: Option<String>,
+    /// Namespace of the operator, where replicas find their Lease.
+    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "knative-operator")]
+    pub system_namespace: String,
+    /// Name of this replica; by default the name of its pod and a random part.
+    #[arg(long, env = "POD_NAME", default_value = "knative-operator")]
+    pub pod_name: String,
+    /// Run without leader election: there is but one replica.
+    #[arg(long, env = "DISABLE_HA")]
+    pub disable_ha: bool,
     /// What custom resources may have it read.
     #[command(flatten)]
     pub fetch: FetchArgs,
@@ -88,11 +101,27 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         limits.kubernetes_min = version.into();
     }
     let transport = hub::transport(&config).map_err(RunError::Connect)?;
-    let client = stack::client(transport, None, limits.request);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    // Replicas only need to differ.
+    let jitter_seed = clock.now().subsec_nanosecond().unsigned_abs().into();
+    let election = Election {
+        hub: stack::client(transport.clone(), None, limits.request),
+        namespace: args.system_namespace,
+        name: LEASE.into(),
+        identity: format!("{}_{:08x}{jitter_seed:08x}", args.pod_name, std::process::id()),
+        timing: Timing::default(),
+        clock: clock.clone(),
+    };
+    let fence = Fence::default();
+    let (client, connector): (_, Arc<dyn Connector>) = if args.disable_ha {
+        (election.hub.clone(), Arc::new(TlsConnector))
+    } else {
+        let client = stack::client(fence.guard(transport), None, limits.request);
+        (client, Arc::new(FencedConnector { connector: TlsConnector, fence: fence.clone() }))
+    };
     let seams = Seams {
         hub: Cluster::new("the local cluster", client.clone()),
-        connector: Arc::new(TlsConnector),
+        connector,
         credentials: Arc::new(ExecPlugins),
         clock: clock.clone(),
         source: Arc::new(Directory),
@@ -112,17 +141,19 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         ..defaults
     };
     tracing::info!(interval = ?intervals.poll, "remote deployments poll interval");
-    // Replicas only need to differ.
-    let jitter_seed = clock.now().subsec_nanosecond().unsigned_abs().into();
-    let reconciler = Reconciler::new(targets, catalog, clock, intervals, args.kubernetes_min_version);
+    let reconciler =
+        Arc::new(Reconciler::new(targets, catalog, clock, intervals, args.kubernetes_min_version));
     let pacing = Pacing { jitter_seed, ..Pacing::default() };
     let stop = signal()?;
+    let work = || controller::run(client.clone(), reconciler.clone(), pacing.clone());
+    let lead = async { if args.disable_ha { work().await } else { election.run(&fence, work).await } };
     tokio::select! {
         // A signal ends everything, whatever else is due.
         biased;
         () = stop => tracing::info!("stopped"),
-        () = controller::run(client, Arc::new(reconciler), pacing) => {}
+        () = lead => {}
     }
+    election.release(&fence).await;
     Ok(())
 }
 

@@ -1,4 +1,5 @@
 //! LimitRanges and ResourceQuotas: how much Pods, claims and namespaces may take.
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it does not expect")]
 
 mod common;
 

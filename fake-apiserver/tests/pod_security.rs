@@ -1,4 +1,5 @@
 //! Pod security standards: a namespace's labels decide which Pods it takes.
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it does not expect")]
 
 mod common;
 

@@ -54,6 +54,9 @@ fn register(cluster: &FakeApiServer, kind: &str, name: &str, extra: Value) {
     cluster.create(configuration).unwrap();
 }
 
+/// Puts something behind the webhook's Service.
+type Serve<'a> = &'a dyn Fn(&FakeApiServer);
+
 const VALIDATING: &str = "ValidatingWebhookConfiguration";
 const MUTATING: &str = "MutatingWebhookConfiguration";
 
@@ -198,7 +201,7 @@ async fn what_cannot_be_called_or_understood_fails_closed_or_open() {
         }
     };
     let post = "failed to call webhook: Post \"https://hook.kube-system.svc:443/check?timeout=2s\":";
-    let cases: [(&dyn Fn(&FakeApiServer), String); 4] = [
+    let cases: [(Serve<'_>, String); 4] = [
         (&silent, format!("{post} context deadline exceeded")),
         (
             &answering("", 404),
