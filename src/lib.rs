@@ -26,6 +26,7 @@ pub mod manifest;
 pub mod plan;
 pub mod process;
 pub mod queue;
+pub mod rbac;
 pub mod reconcile;
 pub mod run;
 pub mod source;

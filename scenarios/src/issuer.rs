@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use crate::network::Network;
 use crate::time::SimulatedClock;
 use crate::trace::Trace;
+use crate::world::{GROUPS, OPERATOR};
 
 /// How the plugin behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +120,7 @@ impl Credentials for Issuer {
             Behaviour::Hang => std::future::pending().await,
         };
         let site = self.network.site(&address).ok_or_else(|| failed("no such cluster"))?;
-        let token = site.server.tokens().issue("fleet-operator", ["system:masters"], Some(real));
+        let token = site.server.tokens().issue(OPERATOR, GROUPS, Some(real));
         self.state.lock().issued.entry(address).or_default().push(token.clone());
         let said = SignedDuration::try_from(said).map_err(|_| failed("the life is too long"))?;
         Ok(ExecCredential { token: token.into(), expires: Some(self.clock.now() + said) })

@@ -8,6 +8,7 @@ use fake_apiserver::{FakeApiServer, Readiness};
 use knative_operator::clock::Clock;
 use knative_operator::controller::{self, Pacing};
 use knative_operator::manifest::Catalog;
+use knative_operator::rbac;
 use knative_operator::reconcile::{Intervals, Reconciler};
 use knative_operator::target::cluster::Cluster;
 use knative_operator::target::resolve::{Limits, Seams, Targets};
@@ -29,6 +30,10 @@ pub const HUB: &str = "https://hub";
 pub const PROVIDER_FILE: &str = "/etc/cluster-inventory/config.json";
 /// API group of ClusterProfiles.
 pub const PROFILE_GROUP: &str = "multicluster.x-k8s.io";
+/// Who the operator is on every cluster: the account that `knative-operator rbac` prints.
+pub const OPERATOR: &str = "system:serviceaccount:knative-operator:knative-operator";
+/// The groups of that account.
+pub const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:knative-operator"];
 /// Namespace of the ClusterProfiles that [`World::add_spoke`] makes.
 pub const FLEET: &str = "fleet";
 
@@ -224,7 +229,7 @@ impl World {
     fn spawn_operator(&mut self) -> JoinHandle<()> {
         self.starts += 1;
         self.trace.note(format_args!("operator starts ({})", self.starts));
-        let token = self.hub.server.tokens().issue("operator", ["system:masters"], None);
+        let token = self.hub.server.tokens().issue(OPERATOR, GROUPS, None);
         let transport = self.network.transport_with_token(HUB, &token);
         let limits = Limits::default();
         let client = stack::client(transport, None, limits.request);
@@ -348,7 +353,12 @@ fn site(options: &Options, clock: &SimulatedClock, name: &str, seed: &str) -> Si
         .seed(seed)
         .epoch(clock.now())
         .readiness(Readiness::After(options.rollout))
+        .rbac(true)
         .build();
+    let permissions = if name == "hub" { rbac::hub() } else { rbac::spoke() };
+    for object in permissions {
+        drop(server.create(object));
+    }
     Site { name: name.into(), server, link: Link::new() }
 }
 

@@ -246,7 +246,7 @@ impl Uninstall<'_> {
             return Ok(());
         }
         let ours = live.annotation(CREATED_FOR) == Some(self.owner_uid);
-        if ours && self.foreign_in(&key.name, inventory).await?.is_none() {
+        if ours && !self.may_hold_others(&key.name, inventory).await? {
             self.cluster.delete(&resource, key, live.uid(), Propagation::Background).await?;
             if self.cluster.get(&resource, "", &key.name).await?.is_some() {
                 removal.remaining.push(key.clone());
@@ -262,21 +262,30 @@ impl Uninstall<'_> {
         Ok(())
     }
 
-    /// The first object in the namespace that is neither ours nor made by Kubernetes for every namespace.
-    async fn foreign_in(
-        &self,
-        namespace: &str,
-        inventory: &Inventory,
-    ) -> Result<Option<ObjectKey>, ClusterError> {
+    /// Whether anything in the namespace is neither ours nor made by Kubernetes for every namespace, or may not be seen:
+    /// what cannot be seen is not deleted.
+    async fn may_hold_others(&self, namespace: &str, inventory: &Inventory) -> Result<bool, ClusterError> {
         for resource in self.cluster.namespaced_resources().await? {
-            for object in self.cluster.list_in(&resource, namespace).await? {
+            let found = match self.cluster.list_in(&resource, namespace).await {
+                Err(error) if error.failure.is_forbidden() => {
+                    let kind = &resource.kind;
+                    tracing::warn!(
+                        namespace,
+                        kind,
+                        "the namespace is left, because {kind} may not be listed in it"
+                    );
+                    return Ok(true);
+                }
+                found => found?,
+            };
+            for object in found {
                 let key = object.key();
                 if !is_incidental(&key) && !inventory.objects.contains_key(&key) {
-                    return Ok(Some(key));
+                    return Ok(true);
                 }
             }
         }
-        Ok(None)
+        Ok(false)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::args::Command;
 use crate::manifest::{ManifestError, ParseError, version::VersionError};
 use crate::plan::{PlanError, UnsupportedKubernetes};
 use crate::process::hub::HubError;
+use crate::rbac;
 use crate::run::{self, RunError};
 use crate::target::cluster::ClusterError;
 
@@ -126,7 +127,8 @@ pub async fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> 
         Command::Bundles(command) => bundles::run(command, out).await,
         Command::Images(args) => plan::images(args, out).await,
         Command::Run(args) => run::run(args).await.map_err(CommandError::Run),
-        Command::Rbac { .. } | Command::Status => Err(CommandError::NotYet),
+        Command::Rbac { spoke } => print_yaml(out, &if spoke { rbac::spoke() } else { rbac::hub() }),
+        Command::Status => Err(CommandError::NotYet),
     }
 }
 

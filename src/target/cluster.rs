@@ -81,6 +81,11 @@ impl Failure {
         matches!(self, Self::NoMatch { .. } | Self::Refused { code: 404, .. })
     }
 
+    /// The operator may not do this.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Refused { code: 403, .. })
+    }
+
     /// Another write came first, or a precondition does not hold.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Refused { code: 409, reason, .. } if reason != "AlreadyExists")

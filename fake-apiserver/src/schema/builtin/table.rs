@@ -65,6 +65,7 @@ pub(crate) struct Field {
     /// As in JSON.
     pub(crate) name: &'static str,
     /// In protobuf; 0 when unknown.
+    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only protobuf knows numbers"))]
     pub(crate) number: u64,
     pub(crate) shape: Shape,
     /// An explicit zero is something else than nothing.
@@ -295,6 +296,7 @@ impl Type {
     }
 
     /// The fields as the table has them: [`Field::inline`] ones are not resolved.
+    #[cfg(any(test, feature = "server"))]
     pub(crate) fn own(&self) -> &[Field] {
         &self.read().own
     }
