@@ -94,6 +94,13 @@ impl Network {
         self.extras.lock().tap = Some(tap);
     }
 
+    /// Sends listener and meddler home. A listener that knows the network would keep it, and itself, for ever.
+    pub fn clear_company(&self) {
+        let mut extras = self.extras.lock();
+        extras.tap = None;
+        extras.meddler = None;
+    }
+
     /// Puts somebody between the operator and all wires.
     pub fn set_meddler(&self, meddler: Arc<dyn Meddler>) {
         self.extras.lock().meddler = Some(meddler);

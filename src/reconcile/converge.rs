@@ -273,6 +273,15 @@ impl Reconciler {
             );
         } else if report.held.is_empty() && report.deferred.is_empty() {
             session.conditions().mark_true(ConditionType::DeploymentsAvailable, now);
+        } else {
+            // Without a word about it, what was True for the specification before would seem so for this one.
+            let text = "what is left to apply waits for its definitions or its webhook";
+            session.conditions().mark_unknown(
+                ConditionType::DeploymentsAvailable,
+                Reason::NotReady,
+                text,
+                now,
+            );
         }
         report.is_complete()
     }

@@ -245,3 +245,19 @@ fn w11_br60_a_refused_prune_is_reported_and_made_up_for() {
         );
     });
 }
+
+#[test]
+fn a_deletion_whose_profile_leads_to_another_cluster_touches_neither_and_says_so() {
+    run(|| async {
+        let mut world = installed(13);
+        world.submit(serving("1.23.0", Some("east")));
+        world.ready(SERVING, "1.23.0").await;
+        let (old, new) = (spoke(&world), world.attach_spoke("east"));
+        let before = [inventory(&old), inventory(&new)];
+        world.delete(&world.hub, id(SERVING));
+        let text = world.says(SERVING, "TargetClusterResolved", "False", "TargetChanged").await;
+        assert!(text.contains("deletion-policy: orphan"), "{text}");
+        assert_eq!(world.condition(SERVING, "Ready").0, "False");
+        assert_eq!([inventory(&old), inventory(&new)], before);
+    });
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::runtime::run;
 use crate::seed::Seed;
-use crate::story::{EVENTING, SERVING, eventing, serving};
+use crate::story::{EVENTING, SERVING, eventing, id, serving};
 use crate::trace::Exchange;
 use crate::world::{Options, World, address};
 use serde_json::json;
@@ -93,5 +93,31 @@ fn w34_after_its_anchor_is_deleted_everything_comes_back_under_the_new_one() {
         let activator =
             spoke.server.get("apps", "Deployment", "knative-serving", "activator").expect("made again");
         assert_eq!(activator["metadata"]["ownerReferences"][0]["uid"], anchor["metadata"]["uid"]);
+    });
+}
+
+#[test]
+fn what_changes_during_a_pause_is_neither_installed_nor_called_ready_until_it_ends() {
+    run(|| async {
+        let mut world = World::new(Options::new(Seed(6)));
+        world.add_spoke("east");
+        world.start_operator();
+        world.submit(serving("1.22.0", Some("east")));
+        world.ready(SERVING, "1.22.0").await;
+        let pause = |world: &World, paused: &str| {
+            world.edit(&world.hub, id(SERVING), |object| {
+                object["metadata"]["annotations"]["operator.knative.dev/paused"] = json!(paused);
+            });
+        };
+        pause(&world, "true");
+        world.says(SERVING, "Paused", "True", "PausedByAnnotation").await;
+        let start = world.trace.len();
+        world.set_version(SERVING, "1.23.0");
+        world.pass(Duration::from_secs(300)).await;
+        let component = world.component(SERVING).expect("nobody deletes it");
+        assert_ne!(component["status"]["observedGeneration"], component["metadata"]["generation"]);
+        assert!(writes(&world, start).iter().all(|write| write.cluster == "hub"));
+        pause(&world, "false");
+        world.ready(SERVING, "1.23.0").await;
     });
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use serde_json::Value;
 
 use super::Mutant;
 use crate::oracle::view::GROUP;
@@ -22,6 +23,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         family: "load",
         what: "looks at every resource forty times",
         make: || Arc::new(Impatient),
+    },
+    Mutant {
+        name: "sulks",
+        family: "load",
+        what: "works for nobody while one spoke does not answer",
+        make: || Arc::new(Sulks::default()),
     },
 ];
 
@@ -53,5 +60,33 @@ impl Meddler for Impatient {
         let info = letter.info();
         let looks = if info.verb == "get" && info.group == GROUP && !info.name.is_empty() { 40 } else { 1 };
         vec![letter; looks]
+    }
+}
+
+/// Requests without an answer from which a spoke counts as dead.
+const SILENCE: u32 = 3;
+
+#[derive(Default)]
+struct Sulks {
+    /// Requests since the last answer, by address.
+    unanswered: Mutex<BTreeMap<String, u32>>,
+}
+
+impl Meddler for Sulks {
+    fn outgoing(&self, letter: Letter) -> Vec<Letter> {
+        if letter.address == HUB || letter.is_watch() {
+            return vec![letter];
+        }
+        let mut unanswered = self.unanswered.lock();
+        let dead = |(address, count): (&String, &u32)| *address != letter.address && *count >= SILENCE;
+        if unanswered.iter().any(dead) {
+            return Vec::new();
+        }
+        *unanswered.entry(letter.address.clone()).or_default() += 1;
+        vec![letter]
+    }
+
+    fn incoming(&self, letter: &Letter, _: &mut Value) {
+        self.unanswered.lock().remove(&letter.address);
     }
 }

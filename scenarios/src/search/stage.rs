@@ -335,6 +335,12 @@ impl Stage {
     }
 }
 
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.world.network.clear_company();
+    }
+}
+
 /// The ApplySet of what a role installs.
 pub fn set_of_role(role: usize) -> String {
     let actor = &ROLES[role];
