@@ -33,7 +33,7 @@ pub enum Command {
         spoke: bool,
     },
     /// Show the fleet as a table.
-    Status,
+    Status(StatusArgs),
     /// Print every image a custom resource would run.
     Images(ImagesArgs),
     /// Look after the releases in the data root.
@@ -74,6 +74,20 @@ pub struct PlanArgs {
     /// What the custom resource may have read.
     #[command(flatten)]
     pub fetch: FetchArgs,
+}
+
+/// Arguments of `status`.
+#[derive(Debug, Arguments)]
+pub struct StatusArgs {
+    /// Kubeconfig of the hub; without it, `KUBECONFIG` (one or more files), the pod's own account or `~/.kube/config`.
+    #[arg(long)]
+    pub kubeconfig: Option<PathBuf>,
+    /// URL of the hub, instead of the one in the kubeconfig.
+    #[arg(long, env = "HUB_SERVER")]
+    pub server: Option<http::Uri>,
+    /// Cluster entry of the kubeconfig, instead of the one its context names.
+    #[arg(long, env = "HUB_CLUSTER")]
+    pub cluster: Option<String>,
 }
 
 /// Arguments of `images`.

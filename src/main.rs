@@ -7,11 +7,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use knative_operator::args::Args;
-use knative_operator::command::{self, CommandError};
+use knative_operator::command;
 use tracing_subscriber::EnvFilter;
-
-/// Status of wrong usage, which is also clap's.
-const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
@@ -22,8 +19,7 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             report(error.as_ref());
-            let usage = matches!(error.downcast_ref(), Some(CommandError::NotYet));
-            ExitCode::from(if usage { USAGE } else { 1 })
+            ExitCode::FAILURE
         }
     }
 }

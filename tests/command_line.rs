@@ -102,8 +102,7 @@ fn what_has_no_effect_is_warned_about_on_standard_error() {
 
 #[test]
 fn wrong_usage_ends_with_status_2() {
-    for arguments in
-        [&["plan"][..], &["plan", "-f", "-", "-o", "xml"], &["nonsense"], &[], &["rbac"], &["status"]]
+    for arguments in [&["plan"][..], &["plan", "-f", "-", "-o", "xml"], &["nonsense"], &[], &["rbac", "hub"]]
     {
         let output = operator(arguments, "");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -112,10 +111,19 @@ fn wrong_usage_ends_with_status_2() {
 }
 
 #[test]
-fn crds_prints_both_definitions_and_bundles_lists_the_releases() {
+fn definitions_permissions_and_releases_are_printed() {
     let definitions = knative_operator::manifest::parse_yaml(&operator(&["crds"], "").stdout).unwrap();
     let names: Vec<_> = definitions.iter().map(|definition| definition.name()).collect();
     assert_eq!(names, ["knativeservings.operator.knative.dev", "knativeeventings.operator.knative.dev"]);
+    let permissions = |arguments: &[&str]| {
+        let printed = knative_operator::manifest::parse_yaml(&operator(arguments, "").stdout).unwrap();
+        printed.iter().map(|object| format!("{} {}", object.kind(), object.name())).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        permissions(&["rbac", "--spoke"])[2..],
+        ["ClusterRole knative-operator-installer", "ClusterRoleBinding knative-operator-installer"]
+    );
+    assert_eq!(permissions(&["rbac"]).len(), 8);
     let listed = operator(&["bundles", "list"], "");
     let lines: Vec<_> = text(&listed.stdout).lines().collect();
     assert!(lines.starts_with(&["knative-serving   1.23.0", "knative-serving   1.22.0"]), "{lines:?}");

@@ -21,7 +21,8 @@ pub(crate) fn answer(state: &mut State, call: &Call, mut object: Value) -> Answe
     }
     object["status"] = match call.resource().plural.as_str() {
         "selfsubjectreviews" => {
-            object["metadata"]["creationTimestamp"] = json!(rfc3339(call.now));
+            // The answer is an object of the server's own.
+            object["metadata"] = json!({ "creationTimestamp": rfc3339(call.now) });
             json!({ "userInfo": user_info(&call.user) })
         }
         "tokenreviews" => token_review(state, call, &spec),

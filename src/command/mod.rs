@@ -5,7 +5,9 @@ mod bundles;
 mod diff;
 mod images;
 mod plan;
+mod status;
 mod summary;
+mod table;
 
 use std::io::{self, Write};
 
@@ -27,9 +29,9 @@ pub enum CommandError {
     /// The operator cannot start.
     #[error("cannot run")]
     Run(#[source] RunError),
-    /// There is no such subcommand yet.
-    #[error("not yet")]
-    NotYet,
+    /// The hub did not give its custom resources.
+    #[error("cannot read the fleet from the hub")]
+    Fleet(#[source] ClusterError),
     /// The kubeconfig cannot be used.
     #[error("cannot read the configuration of the cluster")]
     Configuration(#[source] HubError),
@@ -119,7 +121,7 @@ pub enum CommandError {
 /// Runs a subcommand. Warnings go to `err`.
 ///
 /// # Errors
-/// [`CommandError`]; [`CommandError::NotYet`] counts as wrong usage.
+/// [`CommandError`].
 pub async fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), CommandError> {
     match command {
         Command::Plan(args) => plan::run(&args, out, err).await,
@@ -128,7 +130,7 @@ pub async fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> 
         Command::Images(args) => plan::images(args, out).await,
         Command::Run(args) => run::run(args).await.map_err(CommandError::Run),
         Command::Rbac { spoke } => print_yaml(out, &if spoke { rbac::spoke() } else { rbac::hub() }),
-        Command::Status => Err(CommandError::NotYet),
+        Command::Status(args) => status::run(args, out).await,
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::diff::{Diff, diff};
 use super::images::images;
+use super::table;
 use crate::manifest::{Object, ObjectKey};
 use crate::plan::Plan;
 
@@ -29,13 +30,7 @@ pub(super) fn print(plan: &Plan, plain: Option<&Plan>, out: &mut dyn Write) -> i
         writeln!(out, "the resource adds {added}, removes {removed} and changes {changed} of them")?;
     }
     writeln!(out)?;
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
-    for row in &rows {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width)).collect();
-        writeln!(out, "{}", cells.join("  ").trim_end())?;
-    }
+    table::print(&rows, out)?;
     let gone = changes.iter().flat_map(|changes| &changes.removed);
     for key in gone {
         writeln!(out, "not installed: {key}")?;

@@ -172,7 +172,7 @@ impl Bench {
     ) -> Answer {
         let answer = self.send_as(source, method, target, headers, body);
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let virtual_kind = answer.body["metadata"]["uid"].is_null();
+        let virtual_kind = path.ends_with("reviews");
         if !self.quiet || !answer.accepted() || query.contains("dryRun") || virtual_kind {
             return answer;
         }
