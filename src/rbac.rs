@@ -24,6 +24,13 @@ pub struct Rule {
     pub why: &'static str,
 }
 
+impl Rule {
+    /// As a role has it.
+    pub fn to_value(&self) -> Value {
+        json!({"apiGroups": [self.group], "resources": self.resources, "verbs": self.verbs})
+    }
+}
+
 const fn rule(
     group: &'static str,
     resources: &'static [&'static str],
@@ -77,6 +84,12 @@ pub const SPOKE: &[Rule] = &[
         &["configmaps", "secrets", "services", "serviceaccounts"],
         MANAGE,
         "install; the anchor is a ConfigMap",
+    ),
+    rule(
+        "",
+        &["configmaps/finalizers"],
+        &["update"],
+        "let the anchor own objects where owner references are guarded",
     ),
     rule("apps", &["deployments", "statefulsets"], MANAGE, "install, see what is rolled out"),
     rule("autoscaling", &["horizontalpodautoscalers"], MANAGE, "install"),
@@ -156,9 +169,8 @@ const SEEN_CORE: &[&str] = &[
 /// What `rbac` prints for the hub: namespace and account, roles and bindings. A hub is installed to as well, by resources
 /// that name no cluster.
 pub fn hub() -> Vec<Value> {
-    let mut objects = account();
+    let mut objects = spoke();
     objects.extend(granted("ClusterRole", NAME, HUB));
-    objects.extend(granted("ClusterRole", INSTALLER, SPOKE));
     objects.extend(granted("Role", NAME, LEADER));
     objects
 }
@@ -177,17 +189,14 @@ fn account() -> Vec<Value> {
 }
 
 /// A role with some rules, and its binding to the operator's account.
-pub fn granted(kind: &str, name: &str, rules: &[Rule]) -> [Value; 2] {
+fn granted(kind: &str, name: &str, rules: &[Rule]) -> [Value; 2] {
     const API: &str = "rbac.authorization.k8s.io";
     let api_version = format!("{API}/v1");
     let metadata = match kind {
         "Role" => json!({"name": name, "namespace": NAME}),
         _ => json!({"name": name}),
     };
-    let rules: Vec<Value> = rules
-        .iter()
-        .map(|rule| json!({"apiGroups": [rule.group], "resources": rule.resources, "verbs": rule.verbs}))
-        .collect();
+    let rules: Vec<Value> = rules.iter().map(Rule::to_value).collect();
     let role = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "rules": rules});
     let binding = json!({
         "apiVersion": api_version,

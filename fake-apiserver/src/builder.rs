@@ -31,6 +31,7 @@ pub struct Builder {
     seed: Option<u64>,
     history: usize,
     rbac: bool,
+    guarded_owners: bool,
     controllers: Controllers,
     gc_delay: Duration,
     readiness: Readiness,
@@ -43,6 +44,7 @@ impl Default for Builder {
             seed: None,
             history: DEFAULT_HISTORY,
             rbac: false,
+            guarded_owners: false,
             controllers: Controllers::all(),
             gc_delay: Duration::ZERO,
             readiness: Readiness::After(DEFAULT_READY_AFTER),
@@ -76,6 +78,14 @@ impl Builder {
         self
     }
 
+    /// Whether owner references need permissions of their own, as on clusters with the admission plugin
+    /// `OwnerReferencesPermissionEnforcement`. By default they do not.
+    #[must_use]
+    pub fn guarded_owners(mut self, guarded: bool) -> Self {
+        self.guarded_owners = guarded;
+        self
+    }
+
     /// Which controllers run; all unless said otherwise.
     pub fn controllers(mut self, enabled: Controllers) -> Self {
         self.controllers = enabled;
@@ -105,6 +115,7 @@ impl Builder {
             tokens: TokenStore::default(),
             webhooks: Backends::default(),
             rbac: self.rbac,
+            guarded_owners: self.guarded_owners,
             addresses: 10,
             gc_paused: false,
             scripts: Scripts::new(self.readiness),

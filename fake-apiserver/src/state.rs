@@ -25,6 +25,8 @@ pub(crate) struct State {
     pub(crate) webhooks: Backends,
     /// Whether requests are authorised by RBAC; otherwise everybody who is somebody may do everything.
     pub(crate) rbac: bool,
+    /// Whether owner references need permissions of their own.
+    pub(crate) guarded_owners: bool,
     /// Addresses handed out to Services.
     pub(crate) addresses: u32,
     /// Whether the garbage collector rests.

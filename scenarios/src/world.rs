@@ -8,7 +8,7 @@ use fake_apiserver::{FakeApiServer, Readiness};
 use knative_operator::clock::Clock;
 use knative_operator::controller::{self, Pacing};
 use knative_operator::manifest::Catalog;
-use knative_operator::rbac;
+use knative_operator::rbac::{self, Rule};
 use knative_operator::reconcile::{Intervals, Reconciler};
 use knative_operator::target::cluster::Cluster;
 use knative_operator::target::resolve::{Limits, Seams, Targets};
@@ -51,13 +51,22 @@ pub struct Options {
     /// Draws from the network's generator that are thrown away before the world begins: `meta` shows with it that one
     /// draw more or less changes the trace.
     pub extra_draws: u32,
+    /// A permission that the operator does not have.
+    pub missing: Option<Rule>,
 }
 
 impl Options {
     /// The usual world.
     pub fn new(seed: Seed) -> Self {
         let rollout = Duration::from_secs(5);
-        Self { seed, bundle: Bundle::Embedded, intervals: Intervals::default(), rollout, extra_draws: 0 }
+        Self {
+            seed,
+            bundle: Bundle::Embedded,
+            intervals: Intervals::default(),
+            rollout,
+            extra_draws: 0,
+            missing: None,
+        }
     }
 }
 
@@ -250,6 +259,12 @@ impl World {
         tokio::spawn(controller::run(client, Arc::new(reconciler), pacing))
     }
 
+    /// A client of the hub with a token of the operator.
+    pub fn operator_client(&self) -> kube::Client {
+        let token = self.hub.server.tokens().issue(OPERATOR, GROUPS, None);
+        stack::client(self.network.transport_with_token(HUB, &token), None, Limits::default().request)
+    }
+
     /// Stops the operator where it stands.
     pub fn stop_operator(&mut self) {
         if let Some(operator) = self.operator.take() {
@@ -354,9 +369,14 @@ fn site(options: &Options, clock: &SimulatedClock, name: &str, seed: &str) -> Si
         .epoch(clock.now())
         .readiness(Readiness::After(options.rollout))
         .rbac(true)
+        .guarded_owners(true)
         .build();
     let permissions = if name == "hub" { rbac::hub() } else { rbac::spoke() };
-    for object in permissions {
+    let missing = options.missing.map(|rule| rule.to_value());
+    for mut object in permissions {
+        if let Some(rules) = object["rules"].as_array_mut() {
+            rules.retain(|rule| Some(rule) != missing.as_ref());
+        }
         drop(server.create(object));
     }
     Site { name: name.into(), server, link: Link::new() }

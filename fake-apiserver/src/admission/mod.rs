@@ -3,6 +3,7 @@
 pub(crate) mod lifecycle;
 mod limit_ranger;
 mod matching;
+mod owner_guard;
 mod pod_security;
 mod policy;
 mod quota;
@@ -53,6 +54,7 @@ pub(crate) fn mutate(state: &State, call: &mut Call, change: Change<'_>) -> Answ
 /// When the object is known to be valid, in the order of a real server: limits, pod security, policies, webhooks, and
 /// last the quota, which is used up by what all others allow.
 pub(crate) fn validate(state: &mut State, call: &mut Call, change: Change<'_>) -> Answer<()> {
+    owner_guard::check(state, call, change)?;
     limit_ranger::check(state, call, change)?;
     pod_security::check(state, call, change)?;
     policy::check(state, call, change)?;

@@ -12,6 +12,8 @@ mod install;
 mod isolation;
 #[cfg(test)]
 mod ownership;
+#[cfg(test)]
+mod permissions;
 mod reference;
 #[cfg(test)]
 mod removal;
