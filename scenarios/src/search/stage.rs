@@ -245,10 +245,10 @@ impl Stage {
         self.world.set_profile(&wanted);
     }
 
-    /// Ends every fault: what can be repaired is repaired, one operator runs, profiles lead home.
+    /// Ends every fault: what can be repaired is repaired, an operator runs, profiles lead home. A second operator stays:
+    /// two must come to rest as one does.
     pub fn heal(&mut self) {
         self.world.trace.note("faults end");
-        self.world.stop_rival();
         self.pending.clear();
         for site in self.world.network.sites().into_values() {
             site.link.clear();
