@@ -108,6 +108,15 @@ fn steps(shared: Option<&Path>, is_set: impl Fn(&str) -> bool) -> Vec<Step> {
             "equal seeds give equal traces",
             vec![cargo("run --release -p scenarios -- meta --seeds 0..20")],
         ),
+        step(
+            "search",
+            "random worlds, a sample of the sweep, wrong operators",
+            vec![
+                cargo("run --release -p scenarios -- run --seeds 0..100"),
+                cargo("run --release -p scenarios -- sweep --stride 20"),
+                cargo("run --release -p scenarios -- mutants"),
+            ],
+        ),
         step("demo", "the demonstration", demos),
         step(
             "doc",
@@ -284,7 +293,10 @@ mod tests {
         let chosen = select(steps(None, |_| false), &[]).expect("no name is wrong");
         assert_eq!(
             names(&chosen),
-            ["fmt", "clippy", "deny", "test", "fuzz", "wire", "image", "meta", "demo", "doc", "tidy"]
+            [
+                "fmt", "clippy", "deny", "test", "fuzz", "wire", "image", "meta", "search", "demo", "doc",
+                "tidy"
+            ]
         );
     }
 

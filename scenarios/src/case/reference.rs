@@ -1,4 +1,4 @@
-//! The story by which `meta` and `replay` compare traces: it goes through every part of the operator and of the fake.
+//! The story whose traces are compared: it goes through every part of the operator and of the fake.
 
 use std::time::Duration;
 

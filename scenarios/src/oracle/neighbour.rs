@@ -1,7 +1,7 @@
 //! Neighbours: what happens to other spokes costs a healthy one nothing.
 //!
 //! Nobody ever does anything to the spoke `calm`. A custom resource for it is Ready within twice the time of an
-//! undisturbed install, as long as the hub and the operator itself are left alone, and have been for the longest time
+//! undisturbed install unless it is paused, as long as the hub and the operator itself are left alone, and have been for the longest time
 //! after which they try again.
 
 use std::collections::BTreeMap;
@@ -41,7 +41,8 @@ impl Oracle for Neighbour {
             let generation = component.value["metadata"]["generation"].as_i64().unwrap_or_default();
             let ready = component.condition("Ready") == "True" && component.is_observed();
             let deleting = component.value["metadata"]["deletionTimestamp"].is_string();
-            if ready || deleting || disturbed {
+            let paused = component.annotation("operator.knative.dev/paused") == Some("true");
+            if ready || deleting || paused || disturbed {
                 self.waiting.remove(component.uid());
                 continue;
             }

@@ -62,6 +62,8 @@ pub struct Stage {
     pub hits: BTreeMap<Kind, u64>,
     /// Foreign objects made so far.
     pub strangers: u32,
+    /// Whether all faults have ended.
+    pub healed: bool,
     /// Faults on links that still wait for requests, and how many each.
     pub pending: Vec<(Site, RuleId, u64)>,
 }
@@ -96,6 +98,7 @@ impl Stage {
             before: BTreeMap::new(),
             hits: BTreeMap::new(),
             strangers: 0,
+            healed: false,
             pending: Vec::new(),
         };
         for spoke in SPOKES {
@@ -147,6 +150,10 @@ impl Stage {
             if let Some(shape) = self.returning.remove(&role) {
                 self.create(role, shape);
             }
+        }
+        if self.healed {
+            // A webhook whose backend is gone may have refused before.
+            self.take_off_all_holds();
         }
         self.note_moves();
         self.note_abandoned();
@@ -245,10 +252,11 @@ impl Stage {
         self.world.set_profile(&wanted);
     }
 
-    /// Ends every fault: what can be repaired is repaired, one operator runs, profiles lead home.
+    /// Ends every fault: what can be repaired is repaired, an operator runs, profiles lead home. A second operator stays:
+    /// two must come to rest as one does.
     pub fn heal(&mut self) {
         self.world.trace.note("faults end");
-        self.world.stop_rival();
+        self.healed = true;
         self.pending.clear();
         for site in self.world.network.sites().into_values() {
             site.link.clear();
@@ -256,11 +264,11 @@ impl Stage {
             site.server.resume_gc();
             site.server.workloads().script("*", Readiness::After(self.world.options().rollout));
             self.world.network.serve_stale(&address(&site.name), 0);
-            self.take_off_holds(&site);
             self.facts.calm_down(&site.name);
             self.touch(&site.name);
         }
         self.world.network.serve_stale(crate::world::HUB, 0);
+        self.take_off_all_holds();
         self.world.issuer.recover();
         self.repair_provider_file();
         for spoke in SPOKES {
@@ -301,6 +309,14 @@ impl Stage {
             self.edit(role, |object| {
                 object["metadata"]["annotations"]["operator.knative.dev/deletion-policy"] = json!("orphan");
             });
+        }
+    }
+
+    fn take_off_all_holds(&self) {
+        if self.hits.get(&Kind::Hold).is_some_and(|hits| *hits > 0) {
+            for site in self.world.network.sites().values() {
+                self.take_off_holds(site);
+            }
         }
     }
 
