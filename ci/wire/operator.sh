@@ -58,8 +58,10 @@ start_cluster() { # name, flags...
 }
 url_of() { sed -n 's/^serving //p' "$work/$1.out"; }
 
-check "the hub serves" start_cluster hub --token account=system:serviceaccount:operators:operator,system:masters
-check "the spoke serves, with a token for the fleet" start_cluster spoke --token s3cret=fleet-operator,system:masters
+# On both the operator may do what `knative-operator rbac` says, and nothing else.
+account=system:serviceaccount:knative-operator:knative-operator,system:serviceaccounts
+check "the hub serves" start_cluster hub --token "account=$account"
+check "the spoke serves, with a token for the fleet" start_cluster spoke --token "s3cret=$account"
 
 credential='{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"s3cret"}}'
 mkdir "$work/fleet" "$work/account"
@@ -111,6 +113,10 @@ YAML
 
 "$bin/knative-operator" crds >"$work/crds.yaml"
 check "the hub takes our definitions" hub apply -f "$work/crds.yaml"
+"$bin/knative-operator" rbac >"$work/hub-rbac.yaml"
+"$bin/knative-operator" rbac --spoke >"$work/spoke-rbac.yaml"
+check "the hub takes the operator's permissions" hub apply -f "$work/hub-rbac.yaml"
+check "the spoke takes the operator's permissions" spoke apply -f "$work/spoke-rbac.yaml"
 check "the hub takes the ClusterProfile's" hub apply -f "$(dirname "$0")/../../scenarios/src/fixtures/clusterprofiles.yaml"
 for crd in knativeservings.operator.knative.dev clusterprofiles.multicluster.x-k8s.io; do
   check "$crd is established" hub wait --for=condition=Established --timeout=20s "crd/$crd"
@@ -122,7 +128,8 @@ check "the profile gets its status" hub -n fleet patch clusterprofile spoke --su
 
 intervals=(--remote-deployments-poll-interval 1s --drift-interval 2s)
 start_process() {
-  KUBECONFIG="$work/hub.kubeconfig" "$bin/knative-operator" run "${intervals[@]}" \
+  sed 's/^\( *token:\).*/\1 account/' "$work/hub.kubeconfig" >"$work/operator.kubeconfig"
+  KUBECONFIG="$work/operator.kubeconfig" "$bin/knative-operator" run "${intervals[@]}" \
     --clusterprofile-provider-file "$work/fleet/providers.json" >"$work/operator.log" 2>&1 &
   pids+=($!)
   kill -0 "${pids[-1]}"
@@ -131,7 +138,7 @@ start_container() {
   local hub
   hub=$(url_of hub)
   echo -n account >"$work/account/token"
-  echo -n operators >"$work/account/namespace"
+  echo -n knative-operator >"$work/account/namespace"
   cp "$work/hub.ca" "$work/account/ca.crt"
   chmod -R a+rX "$work"
   docker run --detach --name "$container" --network host --read-only --cap-drop ALL \
@@ -144,6 +151,11 @@ start_operator() { if [ -z "$image" ]; then start_process; else start_container;
 check "the operator starts" start_operator
 check "a KnativeServing is created" hub apply -f "$work/serving.yaml"
 check "it gets Ready" hub -n knative-serving wait --for=condition=Ready --timeout=60s knativeserving/knative-serving
+fleet() { "$bin/knative-operator" status --kubeconfig "$work/hub.kubeconfig" >"$work/fleet.txt"; }
+check "the fleet is shown" fleet
+check "with the spoke" grep -Eq '^KnativeServing +knative-serving +knative-serving +fleet/spoke +1\.23\.0 +True ' "$work/fleet.txt"
+check "one replica leads" sh -c "kubectl --kubeconfig $work/hub.kubeconfig -n knative-operator get lease knative-operator \
+  -o jsonpath='{.spec.holderIdentity}' | grep -q ."
 check "its Deployments are on the spoke" spoke -n knative-serving get deployment activator controller webhook
 check "an anchor owns them" sh -c "kubectl --kubeconfig $work/spoke.kubeconfig -n knative-serving get deployment activator \
   -o jsonpath='{.metadata.ownerReferences[0].name}' | grep -qx knativeserving-knative-serving-root-owner"
@@ -162,4 +174,6 @@ stop_operator() {
   fi
 }
 check "the operator ends on SIGTERM with status 0" stop_operator
+check "and gives its Lease back" sh -c "! kubectl --kubeconfig $work/hub.kubeconfig -n knative-operator get lease \
+  knative-operator -o jsonpath='{.spec.holderIdentity}' | grep -q ."
 echo "$passed passed, 0 failed"
