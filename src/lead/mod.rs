@@ -104,18 +104,19 @@ impl Election {
 
     /// Waits until the Lease is had.
     async fn acquire(&self, fence: &Fence) {
-        let mut sighting = Sighting::default();
+        let (mut sighting, mut told) = (Sighting::default(), String::new());
         loop {
             let sent = Instant::now();
             match self.claim(&mut sighting).await {
                 Ok(()) => return fence.open_until(sent + self.timing.deadline),
-                Err(Denied::Held) => {}
-                Err(Denied::Unknown(error)) => {
-                    tracing::debug!(
-                        error = &error as &dyn std::error::Error,
-                        "the Lease cannot be asked for"
-                    );
+                Err(Denied::Held) => told.clear(),
+                // The same trouble is told once.
+                Err(Denied::Unknown(error)) if error.to_string() != told => {
+                    told = error.to_string();
+                    let lease = format!("{}/{}", self.collection(), self.name);
+                    tracing::warn!(lease, error = &error as &dyn std::error::Error, "cannot take the Lease");
                 }
+                Err(Denied::Unknown(_)) => {}
             }
             sleep(self.timing.retry).await;
         }
