@@ -106,7 +106,7 @@ kinds! {
     Upgrade Users 4 "a user changes its version";
     Delete Users 5 "a user deletes it";
     Recreate Users 2 "a user deletes it and creates it again at once";
-    Orphan Users 1 "a user deletes it and leaves its objects";
+    Orphan Users 2 "a user deletes it and leaves its objects";
     Pause Users 3 "a user pauses it";
     Resume Users 2 "a user resumes it";
     Retarget Users 1 "a user makes it refer to another profile";
@@ -115,8 +115,8 @@ kinds! {
     Wait Users 4 "minutes pass";
     ProfileUnhealthy Profiles 3 "a profile turns unhealthy";
     ProfileHealthy Profiles 4 "a profile turns healthy";
-    ProfileDelete Profiles 2 "a profile is deleted";
-    ProfileCreate Profiles 3 "a profile is created again";
+    ProfileDelete Profiles 4 "a profile is deleted";
+    ProfileCreate Profiles 5 "a profile is created again";
     ProfileElsewhere Profiles 1 "a profile leads elsewhere";
     ProfileBack Profiles 2 "a profile leads home again";
     ProviderBreak Provider 2 "the provider file gets unreadable";

@@ -14,7 +14,7 @@ use super::kind::{Family, Kind};
 use crate::seed::Seed;
 
 /// Steps in a script unless somebody says otherwise.
-pub const STEPS: usize = 16;
+pub const STEPS: usize = 24;
 
 /// Something that happens, after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,12 +17,17 @@ impl Stage {
         self.touch(spoke);
         match step.kind {
             Kind::ProfileUnhealthy => return self.lead(spoke, |lead| lead.healthy = false),
-            Kind::ProfileHealthy => return self.lead(spoke, |lead| lead.healthy = true),
+            Kind::ProfileHealthy => {
+                return TROUBLED.into_iter().any(|spoke| self.lead(spoke, |lead| lead.healthy = true));
+            }
             Kind::ProfileElsewhere => {
                 let there = if step.amount.is_multiple_of(2) { SPARE } else { "nowhere" };
                 return self.lead(spoke, |lead| lead.address = address(there));
             }
-            Kind::ProfileBack => return self.lead(spoke, |lead| lead.address = address(spoke)),
+            Kind::ProfileBack => {
+                let home = |spoke| move |lead: &mut Lead| lead.address = address(spoke);
+                return TROUBLED.into_iter().any(|spoke| self.lead(spoke, home(spoke)));
+            }
             Kind::CaPublish => {
                 self.facts.set_unruly(spoke, "authority", false);
                 return self.lead(spoke, |lead| lead.published = lead.authority);
@@ -34,9 +39,9 @@ impl Stage {
                 self.world.delete(&self.world.hub, (PROFILE_GROUP, "ClusterProfile", FLEET, spoke));
             }
             Kind::ProfileCreate => {
-                if self.has_profile(spoke) {
+                let Some(spoke) = TROUBLED.into_iter().find(|spoke| !self.has_profile(spoke)) else {
                     return false;
-                }
+                };
                 self.write_profile(spoke);
             }
             Kind::CaRotate => {

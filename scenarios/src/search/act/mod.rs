@@ -57,7 +57,11 @@ fn spoke_of(step: &Step) -> &'static str {
     TROUBLED[step.whom as usize % TROUBLED.len()]
 }
 
-/// The role that a step is about.
-fn role_of(step: &Step) -> usize {
-    step.whom as usize % ROLES.len()
+/// The role that a step is about: anybody's turn to be created, otherwise one that exists, if any does.
+fn role_of(stage: &Stage, step: &Step) -> usize {
+    let there: Vec<usize> = (0..ROLES.len()).filter(|role| stage.exists(*role)).collect();
+    match there.get(step.whom as usize % there.len().max(1)) {
+        Some(role) if step.kind != Kind::Create => *role,
+        _ => step.whom as usize % ROLES.len(),
+    }
 }

@@ -23,8 +23,8 @@ impl Stage {
         let site = self.site(spoke);
         self.touch(spoke);
         match step.kind {
-            Kind::DeleteAnchor => return self.delete_anchor(role_of(step)),
-            Kind::DeleteNamespace => return self.delete_namespace(role_of(step)),
+            Kind::DeleteAnchor => return self.delete_anchor(role_of(self, step)),
+            Kind::DeleteNamespace => return self.delete_namespace(role_of(self, step)),
             Kind::EditObject => return self.with_member(&site, step, spoil),
             Kind::Hold => {
                 return self.with_member(&site, step, |object| {
@@ -34,7 +34,7 @@ impl Stage {
                     object["metadata"]["finalizers"] = json!(finalizers);
                 });
             }
-            Kind::Unhold => return self.take_off_holds(&site),
+            Kind::Unhold => return TROUBLED.iter().any(|spoke| self.take_off_holds(&self.site(spoke))),
             Kind::DeleteObject => {
                 let Some(object) = pick(&site, step) else { return false };
                 let key = key_of(&object);

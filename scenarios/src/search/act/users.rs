@@ -14,7 +14,7 @@ use crate::story::id;
 
 impl Stage {
     pub(super) async fn act_as_user(&mut self, step: &Step) -> bool {
-        let role = role_of(step);
+        let role = role_of(self, step);
         let shape =
             Shape { version: (step.amount / VARIANTS) as usize % VERSIONS.len(), variant: step.amount };
         match step.kind {
