@@ -40,6 +40,8 @@ pub struct Network {
     sites: Arc<Mutex<BTreeMap<String, Site>>>,
     latency: Arc<Mutex<ChaCha8Rng>>,
     trace: Trace,
+    /// Whose handle this is; see [`Letter::replica`].
+    replica: u64,
     /// The one fault of a sweep.
     pub strike: Strike,
     extras: Arc<Mutex<Extras>>,
@@ -66,7 +68,13 @@ impl Network {
             let _: u64 = latency.random();
         }
         let latency = Arc::new(Mutex::new(latency));
-        Self { sites: Arc::default(), latency, trace, strike: Strike::default(), extras: Arc::default() }
+        let sites = Arc::default();
+        Self { sites, latency, trace, replica: 0, strike: Strike::default(), extras: Arc::default() }
+    }
+
+    /// The wires as one start of an operator uses them.
+    pub fn of_replica(&self, replica: u64) -> Self {
+        Self { replica, ..self.clone() }
     }
 
     /// Puts a cluster behind an address; another one that was there is gone.
@@ -152,7 +160,7 @@ impl Network {
     ) -> Result<Response<AnswerBody>, BoxError> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await.map_err(BoxError::from)?.to_bytes();
-        let letter = Letter { address: address.into(), parts, body };
+        let letter = Letter { replica: self.replica, address: address.into(), parts, body };
         let expected = self.extras.lock().authorities.get(address).cloned();
         if expected.is_some_and(|expected| authority != Some(expected.as_slice())) {
             self.delay().await;

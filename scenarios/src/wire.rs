@@ -10,6 +10,8 @@ use serde_json::Value;
 /// A request on its way from the operator to an address.
 #[derive(Clone, Debug)]
 pub struct Letter {
+    /// Which start of an operator sends it, counted from 1.
+    pub replica: u64,
     /// Where it goes.
     pub address: String,
     /// Method, path and headers.
@@ -28,6 +30,11 @@ impl Letter {
     pub fn info(&self) -> RequestInfo {
         let query = self.parts.uri.query().unwrap_or_default();
         RequestInfo::parse(&self.parts.method, self.parts.uri.path(), query)
+    }
+
+    /// Whether it is about the Lease by which replicas agree.
+    pub fn is_about_lease(&self) -> bool {
+        self.parts.uri.path().starts_with("/apis/coordination.k8s.io/v1/namespaces/knative-operator/leases")
     }
 
     /// Whether it opens a stream that may last.

@@ -7,12 +7,13 @@ use fake_apiserver::fault::Link;
 use fake_apiserver::{FakeApiServer, Readiness};
 use knative_operator::clock::Clock;
 use knative_operator::controller::{self, Pacing};
+use knative_operator::lead::{Election, Fence, FencedConnector, Timing};
 use knative_operator::manifest::Catalog;
 use knative_operator::rbac::{self, Rule};
 use knative_operator::reconcile::{Intervals, Reconciler};
 use knative_operator::target::cluster::Cluster;
 use knative_operator::target::resolve::{Limits, Seams, Targets};
-use knative_operator::target::stack;
+use knative_operator::target::stack::{self, Connector};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -32,6 +33,8 @@ pub const PROVIDER_FILE: &str = "/etc/cluster-inventory/config.json";
 pub const PROFILE_GROUP: &str = "multicluster.x-k8s.io";
 /// Who the operator is on every cluster: the account that `knative-operator rbac` prints.
 pub const OPERATOR: &str = "system:serviceaccount:knative-operator:knative-operator";
+/// Name of the operators' Lease and of its namespace.
+pub const LEASE: &str = "knative-operator";
 /// The groups of that account.
 pub const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:knative-operator"];
 /// Namespace of the ClusterProfiles that [`World::add_spoke`] makes.
@@ -51,6 +54,8 @@ pub struct Options {
     /// Draws from the network's generator that are thrown away before the world begins: `meta` shows with it that one
     /// draw more or less changes the trace.
     pub extra_draws: u32,
+    /// Whether operators elect a leader, as replicas do.
+    pub leases: bool,
     /// A permission that the operator does not have.
     pub missing: Option<Rule>,
 }
@@ -65,6 +70,7 @@ impl Options {
             intervals: Intervals::default(),
             rollout,
             extra_draws: 0,
+            leases: false,
             missing: None,
         }
     }
@@ -239,13 +245,29 @@ impl World {
         self.starts += 1;
         self.trace.note(format_args!("operator starts ({})", self.starts));
         let token = self.hub.server.tokens().issue(OPERATOR, GROUPS, None);
-        let transport = self.network.transport_with_token(HUB, &token);
+        let network = self.network.of_replica(self.starts);
+        let transport = network.transport_with_token(HUB, &token);
         let limits = Limits::default();
-        let client = stack::client(transport, None, limits.request);
         let clock: Arc<dyn Clock> = Arc::new(self.clock);
+        let election = Election {
+            hub: stack::client(transport.clone(), None, limits.request),
+            namespace: LEASE.into(),
+            name: LEASE.into(),
+            identity: replica_name(self.starts),
+            timing: Timing::default(),
+            clock: clock.clone(),
+        };
+        let fence = Fence::default();
+        let elects = self.options.leases;
+        let (client, connector): (_, Arc<dyn Connector>) = if elects {
+            let client = stack::client(fence.guard(transport), None, limits.request);
+            (client, Arc::new(FencedConnector { connector: network, fence: fence.clone() }))
+        } else {
+            (election.hub.clone(), Arc::new(network))
+        };
         let seams = Seams {
             hub: Cluster::new("the local cluster", client.clone()),
-            connector: Arc::new(self.network.clone()),
+            connector,
             credentials: Arc::new(self.issuer.clone()),
             clock: clock.clone(),
             source: Arc::new(self.files.clone()),
@@ -253,10 +275,13 @@ impl World {
         let targets = Targets::new(seams, Some(PROVIDER_FILE.into()), limits);
         let catalog = Catalog::new(Arc::new(self.files.clone()), self.options.bundle.root());
         let intervals = self.options.intervals.clone();
-        let reconciler = Reconciler::new(targets, catalog, clock, intervals, None);
+        let reconciler = Arc::new(Reconciler::new(targets, catalog, clock, intervals, None));
         let jitter_seed = self.options.seed.number(&format!("operator {}", self.starts));
         let pacing = Pacing { jitter_seed, ..Pacing::default() };
-        tokio::spawn(controller::run(client, Arc::new(reconciler), pacing))
+        tokio::spawn(async move {
+            let work = || controller::run(client.clone(), reconciler.clone(), pacing.clone());
+            if elects { election.run(&fence, work).await } else { work().await }
+        })
     }
 
     /// A client of the hub with a token of the operator.
@@ -328,6 +353,11 @@ impl World {
             && status["version"] == version
             && self.condition(id, "Ready").0 == "True"
     }
+}
+
+/// Who holds the Lease when a start of an operator does.
+pub fn replica_name(start: u64) -> String {
+    format!("operator-{start}")
 }
 
 /// The address of a spoke.

@@ -11,6 +11,8 @@ mod install;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
+mod leaders;
+#[cfg(test)]
 mod ownership;
 #[cfg(test)]
 mod permissions;

@@ -6,6 +6,7 @@
 
 mod claims;
 mod credentials;
+mod leaders;
 mod load;
 mod ownership;
 mod records;
@@ -66,6 +67,7 @@ pub fn all() -> Vec<Mutant> {
         claims::MUTANTS,
         load::MUTANTS,
         credentials::MUTANTS,
+        leaders::MUTANTS,
     ]
     .concat()
 }

@@ -103,6 +103,9 @@ impl Oracle for Isolation {
             return None;
         }
         let on_hub = seen.letter.address == crate::world::HUB;
+        if on_hub && seen.letter.is_about_lease() {
+            return None;
+        }
         if on_hub && (seen.info.group == GROUP || seen.info.resource == "events") {
             return None;
         }

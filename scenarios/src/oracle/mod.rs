@@ -9,6 +9,7 @@ mod foreign;
 mod hot_loop;
 mod isolation;
 mod jury;
+mod leaders;
 pub mod member;
 mod neighbour;
 mod ownership;
@@ -232,6 +233,7 @@ pub fn all(usual_millis: u64) -> Vec<Box<dyn Oracle>> {
         Box::new(rest::Rest),
         Box::new(hot_loop::HotLoop::default()),
         Box::new(tokens::DeadTokens::default()),
+        Box::new(leaders::Leaders),
         Box::new(neighbour::Neighbour::new(usual_millis)),
     ]
 }

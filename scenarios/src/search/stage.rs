@@ -71,7 +71,7 @@ pub struct Stage {
 impl Stage {
     /// A world in which nothing has happened yet, with its operator running.
     pub fn set(seed: Seed, usual_millis: u64) -> Self {
-        let mut world = World::new(Options::new(seed));
+        let mut world = World::new(Options { leases: true, ..Options::new(seed) });
         world.network.remember_answers();
         let facts = Facts::default();
         let jury = Jury::watch(&world, facts.clone(), all(usual_millis));
