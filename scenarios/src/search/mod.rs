@@ -1,6 +1,6 @@
 //! Random worlds: scripts drawn from seeds, played against the operator, judged by oracles, shrunk when they fail.
 //!
-//! [`script`] says what happens, [`act`] does it to a [`stage`], [`play`] sees it through to the end and asks the
+//! [`script`] says what happens, `act` does it to a [`stage`], [`play`] sees it through to the end and asks the
 //! reference [`model`], [`campaign`] does that with many seeds.
 
 mod act;
