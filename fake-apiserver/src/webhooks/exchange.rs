@@ -15,7 +15,7 @@ use crate::ids::Ids;
 use crate::status::Status;
 
 /// Most calls of webhooks for one request; what changes faster than it can be asked about is refused.
-pub(crate) const MOST_CALLS: usize = 100;
+const MOST_CALLS: usize = 100;
 
 /// Where a question is sent.
 #[derive(Clone, Debug, PartialEq)]
