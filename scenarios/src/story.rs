@@ -121,6 +121,21 @@ impl World {
     }
 }
 
+/// A definition of a kind without a schema, served as `v1` and `v1beta1`.
+pub fn definition((group, kind, plural): (&str, &str, &str), scope: &str) -> Value {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version = |name: &str, storage: bool| json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": schema}});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group, "scope": scope,
+            "names": {"kind": kind, "listKind": format!("{kind}List"), "plural": plural, "singular": kind.to_lowercase()},
+            "versions": [version("v1", true), version("v1beta1", false)],
+        },
+    })
+}
+
 /// Identities on a cluster (`kind.group namespace/name`) with their UIDs, without what Kubernetes itself puts into every
 /// namespace, and without Events and Leases.
 pub fn inventory(site: &Site) -> BTreeMap<String, String> {

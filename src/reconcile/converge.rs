@@ -213,7 +213,7 @@ impl Reconciler {
             tracing::warn!(object = %session.key, cluster = target.uid, "the profile leads to another cluster now");
         }
         session.record.target = Some(bound);
-        session.record.inventory.extend(&members(plan));
+        session.record.inventory.extend(&members(plan, namespace));
         session.save_record().await.map_err(StepError::Hub)
     }
 
@@ -295,7 +295,8 @@ impl Reconciler {
         observed: &Observed,
     ) -> Result<Next, StepError> {
         let now = self.clock.now();
-        let wanted = members(plan);
+        let bound = session.record.target.as_ref();
+        let wanted = members(plan, bound.map_or(session.key.namespace.as_str(), |bound| &bound.namespace));
         let obsolete: BTreeMap<_, _> = session
             .record
             .inventory
@@ -419,9 +420,13 @@ fn namespace_metadata(component: &Component) -> NamespaceMetadata {
     })
 }
 
-/// Everything a plan holds, as inventory entries.
-fn members(plan: &Plan) -> BTreeMap<ObjectKey, String> {
-    plan.objects().map(|object| (object.key(), object.api_version().to_owned())).collect()
+/// Everything a plan holds, as inventory entries, and the namespace that it goes to: also one that the release does not
+/// bring was perhaps made for it, and never goes while anything is installed.
+fn members(plan: &Plan, namespace: &str) -> BTreeMap<ObjectKey, String> {
+    let key =
+        ObjectKey { kind: GroupKind::new("", "Namespace"), namespace: String::new(), name: namespace.into() };
+    let planned = plan.objects().map(|object| (object.key(), object.api_version().to_owned()));
+    planned.chain([(key, "v1".to_owned())]).collect()
 }
 
 /// Serving's internal certificates are admitted by its own webhook.

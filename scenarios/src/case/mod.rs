@@ -21,5 +21,7 @@ mod reference;
 mod removal;
 #[cfg(test)]
 mod shape;
+#[cfg(test)]
+mod weakness;
 
 pub use reference::reference;
