@@ -53,8 +53,8 @@ reasons! {
         "correct the provider file or the ClusterProfile's access providers";
     RemoteClientCreationFailed: "the connection data or the plugin's settings are unusable",
         "correct server, CA or exec settings";
-    RemoteClusterStale: "the connection was closed while it was in use",
-        "none, the next attempt opens another one";
+    RemoteClusterStale: "the profile led to another cluster when the pass began",
+        "none, the next pass goes to the right one";
     ClusterProviderClosed: "the operator is shutting down",
         "none, the next leader continues";
     AccessProviderNotConfigured: "the operator runs without any access provider",

@@ -44,6 +44,9 @@ impl Reconciler {
         let (next, memory) = self.install(session, &component, &desired, &target, &owner_uid, memory).await?;
         self.keep_memory(session.object.uid(), memory);
         session.status.manifests = release.sources;
+        if session.becomes_ready() {
+            self.targets.confirm(component.spec.common.cluster_profile_ref.as_ref(), &target).await?;
+        }
         Ok(next)
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::access::{Access, AccessConfig, AccessError, AccessFileError};
+use super::access::{self, Access, AccessConfig, AccessError, AccessFileError};
 use super::cluster::{Cluster, ClusterError, Failure};
 use super::credentials::{CredentialCache, Credentials};
 use super::stack::{self, ConnectError, Connector};
@@ -116,6 +116,15 @@ pub enum ResolveError {
         #[source]
         cause: AccessError,
     },
+    /// The file with the certificate authority cannot be read.
+    #[error("failed to read the certificate authority of ClusterProfile {key}")]
+    AuthorityUnreadable {
+        /// The profile.
+        key: String,
+        /// The cause.
+        #[source]
+        cause: SourceError,
+    },
     /// The connection data cannot be used.
     #[error("failed to create remote client for ClusterProfile {key}")]
     Connect {
@@ -124,6 +133,12 @@ pub enum ResolveError {
         /// The cause.
         #[source]
         cause: ConnectError,
+    },
+    /// The profile led to another cluster when the pass began.
+    #[error("ClusterProfile {key} leads to another cluster by now")]
+    Moved {
+        /// The profile.
+        key: String,
     },
     /// The cluster did not answer the probe.
     #[error("failed to reach {cluster}")]
@@ -153,9 +168,11 @@ impl ResolveError {
             Self::ProfileUnavailable { .. } => Reason::ClusterProfileUnavailable,
             Self::NotReady { .. } => Reason::ClusterProfileNotReady,
             Self::Disabled { .. } => Reason::MulticlusterDisabled,
-            Self::FileUnreadable { .. } | Self::FileMalformed { .. } | Self::Access { .. } => {
-                Reason::AccessProviderFailed
-            }
+            Self::FileUnreadable { .. }
+            | Self::FileMalformed { .. }
+            | Self::Access { .. }
+            | Self::AuthorityUnreadable { .. } => Reason::AccessProviderFailed,
+            Self::Moved { .. } => Reason::RemoteClusterStale,
             Self::Connect { .. } => Reason::RemoteClientCreationFailed,
             Self::Probe { cause, .. } => probe_reason(&cause.failure),
             Self::TooOld { .. } => Reason::KubernetesTooOld,
@@ -244,6 +261,23 @@ impl Targets {
         }
     }
 
+    /// Makes sure that a reference still leads to the cluster that was worked on, before that is called finished: a profile
+    /// may go, or turn elsewhere, in the middle of a pass (W52).
+    ///
+    /// # Errors
+    /// [`ResolveError`].
+    pub async fn confirm(
+        &self,
+        reference: Option<&ClusterProfileRef>,
+        target: &Target,
+    ) -> Result<(), ResolveError> {
+        let Some(profile) = reference else { return Ok(()) };
+        if self.resolve(reference).await?.uid == target.uid {
+            return Ok(());
+        }
+        Err(ResolveError::Moved { key: format!("{}/{}", profile.namespace, profile.name) })
+    }
+
     async fn connect(&self, reference: &ClusterProfileRef, key: &str) -> Result<Cluster, ResolveError> {
         let profile = self.profile(reference, key).await?;
         if !profile.is_healthy() {
@@ -254,8 +288,15 @@ impl Targets {
             return Err(ResolveError::NotReady { key: key.into(), why: why.trim_end().into() });
         }
         let config = self.access_config(key).await?;
-        let access =
-            config.choose(&profile).map_err(|cause| ResolveError::Access { key: key.into(), cause })?;
+        let refused = |cause| ResolveError::Access { key: key.into(), cause };
+        let mut access = config.choose(&profile).map_err(refused)?;
+        if let Some(file) = access.authority_file.take() {
+            let place = access::authority_path(self.provider_file.as_deref().unwrap_or_default(), &file, key);
+            let path = place.map_err(refused)?;
+            let read = self.source.read(&path).await;
+            access
+                .trust(&read.map_err(|cause| ResolveError::AuthorityUnreadable { key: key.into(), cause })?);
+        }
         let mut connections = self.connections.lock();
         if let Some(known) = connections.get(key)
             && known.access == access

@@ -6,6 +6,7 @@
 mod inventory;
 mod owners;
 mod removal;
+mod targets;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
