@@ -39,6 +39,10 @@ impl Stage {
                 let Some(object) = pick(&site, step) else { return false };
                 let key = key_of(&object);
                 let id = (&*key.kind.group, &*key.kind.kind, &*key.namespace, &*key.name);
+                if key.kind.kind == "Namespace" {
+                    // Everything in it goes, by the same hand.
+                    self.facts.release(spoke, &key.name);
+                }
                 self.world.delete(&site, id);
             }
             Kind::GcPause => site.server.pause_gc(),
