@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod accidents;
+#[cfg(test)]
 mod definitions;
 #[cfg(test)]
 mod hands;
