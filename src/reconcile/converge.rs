@@ -21,7 +21,7 @@ use crate::apply::namespace::{self, NamespaceMetadata};
 use crate::apply::observe::{Observed, observe};
 use crate::apply::prune::prune;
 use crate::index::Peer;
-use crate::manifest::{GroupKind, ObjectKey, Release, version};
+use crate::manifest::{GroupKind, ObjectKey, Release};
 use crate::plan::{self, Facts, Owner, PhaseName, Plan};
 use crate::target::cluster::Failure;
 use crate::target::resolve::Target;
@@ -42,6 +42,9 @@ impl Reconciler {
         let Some(target) = self.target(session, &component, peers).await? else {
             return Ok(Next::After(self.intervals.drift));
         };
+        if !self.may_follow_definitions(session, &component, &release, &target).await? {
+            return Ok(Next::After(self.intervals.drift));
+        }
         let (desired, owner_uid) =
             self.plan_and_record(session, &component, &release, &target, peers).await?;
         let memory = self.take_memory(session.object.uid());
@@ -63,18 +66,9 @@ impl Reconciler {
     ) -> Result<Option<Release>, StepError> {
         let now = self.clock.now();
         let wanted = self.catalog.target_version(component).await?;
-        let installed = session.status.version.clone();
-        if let Err(error) = version::check_migration(component.kind, &wanted, installed.as_deref()) {
-            let text = message::not_eligible(&error);
-            session.conditions().mark_false(
-                ConditionType::VersionMigrationEligible,
-                Reason::Error,
-                &text,
-                now,
-            );
+        if !self.may_follow_status(session, component, &wanted) {
             return Ok(None);
         }
-        session.conditions().mark_true(ConditionType::VersionMigrationEligible, now);
         let release = self.catalog.release(component).await?;
         if release.stale.is_empty() {
             session.conditions().clear(ConditionType::ManifestsCurrent);

@@ -6,7 +6,10 @@
 mod inventory;
 mod owners;
 mod removal;
+mod rollout;
+mod status;
 mod targets;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::network::Site;
 use crate::seed::Seed;
-use crate::story::{added, definition, inventory};
+use crate::story::{added, definition, eventing, inventory};
 use crate::trace::Exchange;
 use crate::world::{OPERATOR, Options, World};
 
@@ -103,4 +106,13 @@ fn permit(world: &World, site: &Site, group: &str, resources: &[&str]) {
                "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": name},
                "subjects": [{"kind": "User", "name": OPERATOR, "apiGroup": api}]}),
     );
+}
+
+/// A KnativeEventing with the GitHub source.
+fn eventing_with_github(spoke: Option<&str>) -> Value {
+    let mut resource = eventing("1.23.0", spoke);
+    let off = json!({"enabled": false});
+    resource["spec"]["source"] = json!({"ceph": off, "github": {"enabled": true}, "gitlab": off, "kafka": off,
+                                        "rabbitmq": off, "redis": off});
+    resource
 }
