@@ -260,13 +260,6 @@ impl Reconciler {
     /// Turns a report into conditions. Returns whether the installation is complete.
     fn judge(&self, session: &mut Session<'_>, report: &Installation) -> bool {
         let now = self.clock.now();
-        if !report.rejected.is_empty() {
-            let refusals: Vec<_> =
-                report.rejected.iter().map(|(key, error)| format!("{key}: {}", error.failure)).collect();
-            let text = format!("Install failed with message: {}", refusals.join("; "));
-            let reason = Reason::ObjectsRejected;
-            session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
-        }
         if !report.unready.is_empty() {
             let text = message::waiting_on(report.unready.iter().map(|(key, _)| key.name.as_str()));
             session.conditions().mark_false(
@@ -286,6 +279,14 @@ impl Reconciler {
                 text,
                 now,
             );
+        }
+        // Last, so that Ready tells of the refusal rather than of what waits because of it.
+        if !report.rejected.is_empty() {
+            let refusals: Vec<_> =
+                report.rejected.iter().map(|(key, error)| format!("{key}: {}", error.failure)).collect();
+            let text = format!("Install failed with message: {}", refusals.join("; "));
+            let reason = Reason::ObjectsRejected;
+            session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
         }
         report.is_complete()
     }

@@ -92,6 +92,8 @@ impl<'a> Session<'a> {
     /// # Errors
     /// Any failure.
     pub(super) async fn save_keeping_record(&mut self) -> Result<(), ClusterError> {
+        let stored = Status::from_value(&self.object.value()["status"]);
+        self.status.conditions.settle(&stored.conditions);
         let wanted = serde_json::to_value(&self.status).expect("strings and lists serialise");
         match difference(&self.object.value()["status"], &wanted) {
             None => Ok(()),

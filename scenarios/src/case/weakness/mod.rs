@@ -3,8 +3,12 @@
 //! A test `wNN_...` is about the weakness of that number in `COVERAGE.md`. Some live beside other stories, where they
 //! read better; the families here hold the rest, and this file the words that they share.
 
+mod fleet;
 mod inventory;
+mod manifests;
+mod overrides;
 mod owners;
+mod panics;
 mod removal;
 mod rollout;
 mod status;
@@ -74,6 +78,12 @@ fn left_behind(before: &BTreeMap<String, String>, site: &Site) -> Vec<String> {
     left
 }
 
+/// The objects of a kind (`Kind.group`) on the spoke.
+fn all_of(world: &World, kind: &str) -> Vec<String> {
+    let all = inventory(&east(world)).into_keys();
+    all.filter(|identity| identity.split_once(' ').is_some_and(|(found, _)| found == kind)).collect()
+}
+
 /// Writes since the `start`th request, without those to the hub's Lease and Events.
 fn writes(world: &World, start: usize) -> Vec<Exchange> {
     let mut sent = world.trace.requests_since(start);
@@ -91,14 +101,14 @@ fn add_istio(world: &World, site: &Site) {
 
 /// Gives the operator rights on a cluster beyond those that it asks for, as an administrator does who lets it install
 /// other kinds of objects.
-fn permit(world: &World, site: &Site, group: &str, resources: &[&str]) {
-    let name = format!("more-for-{}", resources.join("-"));
+fn permit(world: &World, site: &Site, group: &str, resources: &str) {
+    let name = format!("installer-of-{resources}.{group}");
     let metadata = json!({"name": name});
     let api = "rbac.authorization.k8s.io";
     world.create(
         site,
         json!({"apiVersion": format!("{api}/v1"), "kind": "ClusterRole", "metadata": metadata,
-               "rules": [{"apiGroups": [group], "resources": resources, "verbs": ["*"]}]}),
+               "rules": [{"apiGroups": [group], "resources": [resources], "verbs": ["*"]}]}),
     );
     world.create(
         site,

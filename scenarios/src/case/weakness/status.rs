@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fake_apiserver::FakeApiServer;
 use fake_apiserver::fault::{Action, Match, Rule};
+use fake_apiserver::{FakeApiServer, Readiness};
 use serde_json::{Value, json};
 
 use super::{east, eventing_with_github, must_find, world};
@@ -63,6 +63,25 @@ fn w09_a_source_that_cannot_be_loaded_is_in_a_condition() {
         world.submit(eventing_with_github(Some("east")));
         let text = world.says(EVENTING, "InstallSucceeded", "False", "Error").await;
         assert!(text.contains("eventing-source/1.23/github"), "{text}");
+    });
+}
+
+#[test]
+fn two_failures_at_once_are_told_once_and_the_cause_first() {
+    run(|| async {
+        let world = world(7);
+        east(&world).server.workloads().script("activator", Readiness::Never);
+        let when = Match::any().path("*/configmaps/config-network");
+        east(&world).link.add(Rule { when, then: Action::status(403, "Forbidden") });
+        world.submit(serving("1.23.0", Some("east")));
+        world.pass(Duration::from_secs(60)).await;
+        let (_, reason, text) = world.condition(SERVING, "Ready");
+        assert!(reason == "ObjectsRejected" && text.contains("config-network"), "{reason}: {text}");
+        let start = world.trace.len();
+        world.pass(Duration::from_secs(600)).await;
+        let told =
+            world.trace.requests_since(start).into_iter().filter(|r| r.is_write() && r.cluster == "hub");
+        assert_eq!(told.collect::<Vec<_>>(), []);
     });
 }
 
