@@ -74,7 +74,7 @@ reasons! {
     TargetChanged: "the resource now names another target than it was installed to",
         "set the recorded target again, or delete and create the resource";
     NotPermitted: "no grant lets this namespace use that ClusterProfile",
-        "add a reference grant";
+        "add a ReferenceGrant in the namespace of the ClusterProfile";
     KubernetesTooOld: "the cluster runs an older Kubernetes than supported",
         "upgrade it, or lower KUBERNETES_MIN_VERSION at your own risk";
     TargetNamespaceTerminating: "the namespace on the cluster is being deleted",

@@ -24,6 +24,7 @@ use crate::index::Peer;
 use crate::manifest::{GroupKind, ObjectKey, Release};
 use crate::plan::{self, Facts, Owner, PhaseName, Plan};
 use crate::target::cluster::Failure;
+use crate::target::grant::Applicant;
 use crate::target::resolve::Target;
 
 /// UID in plans that are made before the anchor exists.
@@ -113,6 +114,8 @@ impl Reconciler {
             );
             return refuse(session, Reason::TargetChanged, &text);
         }
+        let applicant = Applicant { kind: session.key.kind, namespace: session.key.namespace.clone() };
+        self.targets.permit(&applicant, asked).await?;
         let target = self.targets.resolve(asked).await?;
         let created = session.object.value()["metadata"]["creationTimestamp"].as_str().unwrap_or_default();
         let senior = peers.iter().find(|peer| {

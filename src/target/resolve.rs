@@ -12,8 +12,9 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::access::{self, Access, AccessConfig, AccessError, AccessFileError};
-use super::cluster::{Cluster, ClusterError, Failure};
+use super::cluster::{Cluster, ClusterError, Detail, Failure};
 use super::credentials::{CredentialCache, Credentials};
+use super::grant::{Applicant, GRANT_API, ProfileAccess, permits};
 use super::stack::{self, ConnectError, Connector};
 use crate::api::cluster_profile::ClusterProfile;
 use crate::api::{ClusterProfileRef, Reason};
@@ -71,6 +72,18 @@ pub enum ResolveError {
         /// The cause.
         #[source]
         cause: ClusterError,
+    },
+    /// Nobody lets the custom resource use the profile.
+    #[error(
+        "no ReferenceGrant in namespace {namespace} lets a {applicant} use ClusterProfile {namespace}/{name}"
+    )]
+    NotPermitted {
+        /// Namespace of the profile.
+        namespace: String,
+        /// Name of the profile.
+        name: String,
+        /// Who may not use it.
+        applicant: Applicant,
     },
     /// Its control plane is not reported healthy.
     #[error("ClusterProfile {key} is not ready: {why}")]
@@ -166,6 +179,7 @@ impl ResolveError {
         match self {
             Self::ProfileNotFound { .. } => Reason::ClusterProfileNotFound,
             Self::ProfileUnavailable { .. } => Reason::ClusterProfileUnavailable,
+            Self::NotPermitted { .. } => Reason::NotPermitted,
             Self::NotReady { .. } => Reason::ClusterProfileNotReady,
             Self::Disabled { .. } => Reason::MulticlusterDisabled,
             Self::FileUnreadable { .. }
@@ -199,6 +213,7 @@ pub struct Targets {
     source: Arc<dyn Source>,
     provider_file: Option<String>,
     limits: Limits,
+    access: ProfileAccess,
     file: Mutex<Option<ProviderFile>>,
     connections: Mutex<BTreeMap<String, Connection>>,
     /// UIDs of clusters whose Kubernetes version is known to do.
@@ -235,7 +250,52 @@ impl Targets {
     pub fn new(seams: Seams, provider_file: Option<String>, limits: Limits) -> Self {
         let Seams { hub, connector, credentials, clock, source } = seams;
         let (file, connections, checked) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { hub, connector, credentials, clock, source, provider_file, limits, file, connections, checked }
+        let access = ProfileAccess::default();
+        Self {
+            hub,
+            connector,
+            credentials,
+            clock,
+            source,
+            provider_file,
+            limits,
+            access,
+            file,
+            connections,
+            checked,
+        }
+    }
+
+    /// The same targets, for other custom resources than all.
+    #[must_use]
+    pub fn with_access(self, access: ProfileAccess) -> Self {
+        Self { access, ..self }
+    }
+
+    /// Makes sure that a custom resource may use the profile that it names (W47).
+    ///
+    /// # Errors
+    /// [`ResolveError::NotPermitted`], or [`ResolveError::ProfileUnavailable`] if the hub does not tell.
+    pub async fn permit(
+        &self,
+        applicant: &Applicant,
+        reference: Option<&ClusterProfileRef>,
+    ) -> Result<(), ResolveError> {
+        let Some(profile) = reference.filter(|_| self.access == ProfileAccess::Granted) else {
+            return Ok(());
+        };
+        let key = format!("{}/{}", profile.namespace, profile.name);
+        let unavailable = |cause| ResolveError::ProfileUnavailable { key, cause };
+        let grants = match self.hub.resource(GRANT_API, "ReferenceGrant").await {
+            Ok(resource) => self.hub.list(&resource, "", Detail::Full).await.map_err(unavailable)?,
+            Err(error) if matches!(error.failure, Failure::NoMatch { .. }) => Vec::new(),
+            Err(error) => return Err(unavailable(error)),
+        };
+        if permits(applicant, profile, &grants) {
+            return Ok(());
+        }
+        let (namespace, name) = (profile.namespace.clone(), profile.name.clone());
+        Err(ResolveError::NotPermitted { namespace, name, applicant: applicant.clone() })
     }
 
     /// The hub.

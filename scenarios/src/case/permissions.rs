@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use knative_operator::lead::{Election, Fence, Timing};
 use knative_operator::rbac::{HUB, LEADER, Rule, SPOKE};
+use knative_operator::target::grant::ProfileAccess;
 use serde_json::json;
 
 use crate::runtime::run;
 use crate::search::campaign::in_parallel;
 use crate::seed::Seed;
-use crate::story::{EVENTING, SERVING, added, component, definition, eventing, id, inventory, serving};
+use crate::story::{
+    EVENTING, GRANTS, SERVING, added, component, definition, eventing, grant, id, inventory, serving,
+};
 use crate::world::{Options, World};
 
 /// Longest time for any one thing.
@@ -68,8 +71,13 @@ async fn leads(world: &World) -> bool {
 /// A whole life: install both on a spoke and one on the hub, upgrade, repair, tell, remove. What was not done, if
 /// anything.
 async fn life(missing: Option<Rule>) -> Option<&'static str> {
-    let mut world = World::new(Options { missing, ..Options::new(Seed(1)) });
+    let access = ProfileAccess::Granted;
+    let mut world = World::new(Options { missing, access, ..Options::new(Seed(1)) });
     world.add_spoke("east");
+    world.create(&world.hub, definition(GRANTS, "Namespaced"));
+    for (kind, namespace, _) in [SERVING, EVENTING] {
+        world.create(&world.hub, grant((kind, namespace), "east"));
+    }
     let spoke = world.site("east").expect("added above");
     world.files.put(EXTRA, extra());
     if !leads(&world).await {

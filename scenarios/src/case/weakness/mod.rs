@@ -3,6 +3,7 @@
 //! A test `wNN_...` is about the weakness of that number in `COVERAGE.md`. Some live beside other stories, where they
 //! read better; the families here hold the rest, and this file the words that they share.
 
+mod authority;
 mod fleet;
 mod inventory;
 mod manifests;
