@@ -212,8 +212,8 @@ impl Reconciler {
         if moved {
             tracing::warn!(object = %session.key, cluster = target.uid, "the profile leads to another cluster now");
         }
+        session.record.inventory.extend(&members(plan, &bound));
         session.record.target = Some(bound);
-        session.record.inventory.extend(&members(plan));
         session.save_record().await.map_err(StepError::Hub)
     }
 
@@ -295,7 +295,8 @@ impl Reconciler {
         observed: &Observed,
     ) -> Result<Next, StepError> {
         let now = self.clock.now();
-        let wanted = members(plan);
+        let bound = session.record.target.as_ref().expect("it was recorded before anything was installed");
+        let wanted = members(plan, bound);
         let obsolete: BTreeMap<_, _> = session
             .record
             .inventory
@@ -419,9 +420,16 @@ fn namespace_metadata(component: &Component) -> NamespaceMetadata {
     })
 }
 
-/// Everything a plan holds, as inventory entries.
-fn members(plan: &Plan) -> BTreeMap<ObjectKey, String> {
-    plan.objects().map(|object| (object.key(), object.api_version().to_owned())).collect()
+/// Everything a plan holds, as inventory entries, and on a spoke the namespace of the anchor: we create it, also when
+/// no manifest mentions it.
+fn members(plan: &Plan, bound: &BoundTarget) -> BTreeMap<ObjectKey, String> {
+    let namespace = bound.profile.is_some().then(|| ObjectKey {
+        kind: GroupKind::new("", "Namespace"),
+        namespace: String::new(),
+        name: bound.namespace.clone(),
+    });
+    let planned = plan.objects().map(|object| (object.key(), object.api_version().to_owned()));
+    namespace.map(|key| (key, "v1".to_owned())).into_iter().chain(planned).collect()
 }
 
 /// Serving's internal certificates are admitted by its own webhook.

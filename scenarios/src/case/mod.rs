@@ -20,6 +20,8 @@ mod reference;
 #[cfg(test)]
 mod removal;
 #[cfg(test)]
+mod reports;
+#[cfg(test)]
 mod shape;
 
 pub use reference::reference;
