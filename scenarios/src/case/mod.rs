@@ -13,6 +13,8 @@ mod isolation;
 #[cfg(test)]
 mod leaders;
 #[cfg(test)]
+mod namespaces;
+#[cfg(test)]
 mod ownership;
 #[cfg(test)]
 mod permissions;
