@@ -66,11 +66,24 @@ pub fn digests(plan: &Plan) -> Digests {
     plan.objects().map(|object| (object.key(), fingerprint(object.value()))).collect()
 }
 
+/// What a difference between the cluster and the plan means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upkeep {
+    /// The plan is not installed yet: it is work to do.
+    Install,
+    /// The plan was installed, and somebody else did it: it is put right.
+    Repair,
+    /// The plan was installed, and somebody else did it: it is told, and nothing is written.
+    Report,
+}
+
 /// What an install pass did and found.
 #[derive(Debug, Default)]
 pub struct Installation {
     /// Objects that were written.
     pub written: Vec<ObjectKey>,
+    /// Objects that differ and were left so.
+    pub left: Vec<ObjectKey>,
     /// Objects that the cluster refused, each with its error.
     pub rejected: Vec<(ObjectKey, ClusterError)>,
     /// Workloads that have not rolled out, with why, in the order of the plan.
@@ -100,13 +113,14 @@ pub struct Gate {
     pub workload: ObjectKey,
 }
 
-/// Applies what differs; `digests` are those of the objects in `phases`. `status` of desired objects must be left out: it is not ours to write. An object that the cluster refuses for what it is does not stop the others.
+/// Applies what differs, unless `upkeep` is to report it; `digests` are those of the objects in `phases`. `status` of desired objects must be left out: it is not ours to write. An object that the cluster refuses for what it is does not stop the others.
 ///
 /// # Errors
 /// The first failure that concerns the cluster rather than one object.
 pub async fn install(
     cluster: &Cluster,
     (phases, digests): (&[Phase], &Digests),
+    upkeep: Upkeep,
     gates: &[Gate],
     observed: &Observed,
     inventory: &mut Inventory,
@@ -133,18 +147,21 @@ pub async fn install(
                 report.deferred.push(key);
                 continue;
             }
-            let step = decide(cluster, (object, digests[&key]), live.get(&key), inventory, memory).await?;
-            steps.push(take(cluster, step));
+            let step =
+                decide(cluster, (object, digests[&key]), upkeep, live.get(&key), inventory, memory).await?;
+            steps.push(take(cluster, step, upkeep));
         }
         let mut steps = futures::stream::iter(steps).buffered(APPLIES_IN_FLIGHT);
         while let Some(outcome) = steps.next().await {
             match outcome {
                 None => {}
-                Some((object, Ok((stored, written)))) => {
+                Some((object, Ok(Taken::Left))) => report.left.push(object.key()),
+                Some((object, Ok(Taken::InShape(stored)))) => {
                     memory.remember(digests[&object.key()], &stored);
-                    if written {
-                        report.written.push(object.key());
-                    }
+                }
+                Some((object, Ok(Taken::Written(stored)))) => {
+                    memory.remember(digests[&object.key()], &stored);
+                    report.written.push(object.key());
                     live.insert(object.key(), stored);
                 }
                 Some((object, Err(error))) if error.failure.is_rejection() => {
@@ -174,12 +191,13 @@ enum Step<'a> {
 async fn decide<'a>(
     cluster: &Cluster,
     (desired, digest): (&'a Object, Fingerprint),
+    upkeep: Upkeep,
     live: Option<&Object>,
     inventory: &Inventory,
     memory: &mut Memory,
 ) -> Result<Step<'a>, ClusterError> {
     if desired.is("batch", "Job") {
-        let due = job_needs_apply(cluster, desired, live, inventory).await?;
+        let due = job_needs_apply(cluster, desired, upkeep, live, inventory).await?;
         return Ok(if due { Step::Apply(desired) } else { Step::Nothing });
     }
     let Some(live) = live else { return Ok(Step::Apply(desired)) };
@@ -194,17 +212,32 @@ async fn decide<'a>(
     Ok(if unsure { Step::Ask(desired, live.clone()) } else { Step::Apply(desired) })
 }
 
-/// Takes the step. The answer says whether it was a write.
+/// What became of a step.
+enum Taken {
+    /// The object, which is in shape.
+    InShape(Object),
+    /// The object, as it was just stored.
+    Written(Object),
+    /// It differs, and nothing was written.
+    Left,
+}
+
+/// Takes the step.
 async fn take<'a>(
     cluster: &Cluster,
     step: Step<'a>,
-) -> Option<(&'a Object, Result<(Object, bool), ClusterError>)> {
+    upkeep: Upkeep,
+) -> Option<(&'a Object, Result<Taken, ClusterError>)> {
+    let write = async |desired| match upkeep {
+        Upkeep::Report => Ok(Taken::Left),
+        Upkeep::Install | Upkeep::Repair => cluster.apply(desired).await.map(Taken::Written),
+    };
     match step {
         Step::Nothing => None,
-        Step::Apply(desired) => Some((desired, cluster.apply(desired).await.map(|stored| (stored, true)))),
+        Step::Apply(desired) => Some((desired, write(desired).await)),
         Step::Ask(desired, live) => match cluster.dry_run(desired).await {
-            Ok(would_be) if would_be == live => Some((desired, Ok((live, false)))),
-            Ok(_) => Some((desired, cluster.apply(desired).await.map(|stored| (stored, true)))),
+            Ok(would_be) if would_be == live => Some((desired, Ok(Taken::InShape(live)))),
+            Ok(_) => Some((desired, write(desired).await)),
             Err(error) => Some((desired, Err(error))),
         },
     }
@@ -215,6 +248,7 @@ async fn take<'a>(
 async fn job_needs_apply(
     cluster: &Cluster,
     desired: &Object,
+    upkeep: Upkeep,
     live: Option<&Object>,
     inventory: &Inventory,
 ) -> Result<bool, ClusterError> {
@@ -223,6 +257,7 @@ async fn job_needs_apply(
     match live {
         None => Ok(!(same && record.is_some_and(|record| record.finished))),
         Some(_) if same => Ok(false),
+        Some(_) if upkeep == Upkeep::Report => Ok(true),
         Some(live) => {
             let resource = cluster.resource(desired.api_version(), "Job").await?;
             cluster.delete(&resource, &live.key(), live.uid(), Propagation::Background).await?;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::desired::Desired;
+use super::drift;
 use super::error::StepError;
 use super::record::BoundTarget;
 use super::session::Session;
@@ -14,10 +15,11 @@ use super::{ADOPT, Next, Reconciler};
 use crate::api::message;
 use crate::api::{ClusterProfileRef, Component, ComponentKind, ConditionStatus, ConditionType, Reason};
 use crate::apply::anchor::{self, AnchorError, Claim, Identity, NamespaceMetadata};
-use crate::apply::install::{Gate, Installation, Memory, install, prune};
+use crate::apply::install::{Gate, Installation, Memory, Upkeep, install, prune};
 use crate::apply::observe::{Observed, observe};
 use crate::index::Peer;
 use crate::manifest::{GroupKind, ObjectKey, Release, version};
+use crate::metrics::Change;
 use crate::plan::{self, Facts, Owner, PhaseName, Plan};
 use crate::target::cluster::Failure;
 use crate::target::resolve::Target;
@@ -31,20 +33,27 @@ impl Reconciler {
         session: &mut Session<'_>,
         peers: &[Peer],
     ) -> Result<Next, StepError> {
-        let component = Self::component(session)?;
-        let Some(release) = self.release(session, &component).await? else {
-            return Ok(Next::After(self.intervals.drift));
+        let mut component = Self::component(session)?;
+        let hold = self.hold(session, &mut component, peers).await?;
+        let release = match self.release(session, &component).await {
+            Ok(Some(release)) => release,
+            Ok(None) => return Ok(Next::After(self.intervals.drift)),
+            // The release that is to stay for now is not at hand any more. It stays as it is.
+            Err(StepError::Manifest(_)) if let Some(hold) = hold => return Ok(hold),
+            Err(error) => return Err(error),
         };
         let Some(target) = self.target(session, &component, peers).await? else {
             return Ok(Next::After(self.intervals.drift));
         };
-        let (desired, owner_uid) =
-            self.plan_and_record(session, &component, &release, &target, peers).await?;
+        let planned = self.plan_and_record(session, &component, &release, &target, peers).await?;
+        if planned.upkeep == Upkeep::Report && !planned.drifted.is_empty() {
+            return Ok(self.report_lost_anchor(session, &planned).await);
+        }
         let memory = self.take_memory(session.object.uid());
-        let (next, memory) = self.install(session, &component, &desired, &target, &owner_uid, memory).await?;
+        let (next, memory) = self.install(session, &component, &planned, &target, memory).await?;
         self.keep_memory(session.object.uid(), memory);
         session.status.manifests = release.sources;
-        Ok(next)
+        Ok(hold.map_or(next, |hold| hold.earlier(next)))
     }
 
     /// The release that is asked for; `None` when it must not be migrated to.
@@ -128,8 +137,17 @@ impl Reconciler {
         Ok(Some(target))
     }
 
-    /// Makes the plan, and records target and inventory before anything is written to the target. Returns the plan
-    /// with the owner's UID.
+    /// Without its anchor an installation is being collected, which is more than drift; but nothing is written.
+    async fn report_lost_anchor(&self, session: &mut Session<'_>, planned: &Planned) -> Next {
+        let text = message::left_drifted(&planned.drifted);
+        let now = self.clock.now();
+        let (condition, reason) = (ConditionType::InstallSucceeded, Reason::DriftReported);
+        session.conditions().mark_false(condition, reason, &text, now);
+        self.note_drift(session, planned.upkeep, &planned.drifted).await;
+        Next::After(self.intervals.drift)
+    }
+
+    /// Makes the plan, and records target and inventory before anything is written to the target.
     pub(super) async fn plan_and_record(
         &self,
         session: &mut Session<'_>,
@@ -137,7 +155,7 @@ impl Reconciler {
         release: &Release,
         target: &Target,
         peers: &[Peer],
-    ) -> Result<(Arc<Desired>, String), StepError> {
+    ) -> Result<Planned, StepError> {
         let remote = component.is_remote();
         let namespace = namespace(session, component);
         let me = self.identity(session).await?;
@@ -163,12 +181,19 @@ impl Reconciler {
         facts.owner = Some(owner(component, planned_uid.clone()));
         let desired = self.plans.desired(component, release, &facts)?;
         self.note_overrides(session, &desired.plan);
+        let upkeep = drift::upkeep(session, &desired.digest);
         self.record(session, component, target, &namespace, &desired.plan).await?;
         if !remote {
             let id = apply_set(session, &namespace, remote);
             let parent = anchor::parent_metadata(&id, &namespace, &session.record.inventory);
             session.merge_metadata(&parent).await.map_err(StepError::Hub)?;
-            return Ok((desired, planned_uid));
+            return Ok(Planned { desired, owner_uid: planned_uid, upkeep, drifted: Vec::new() });
+        }
+        if upkeep == Upkeep::Report {
+            let name = plan::anchor_name(session.key.kind, &session.key.name);
+            let lost = ObjectKey { kind: GroupKind::new("", "ConfigMap"), namespace, name };
+            let drifted = if found.is_none() { vec![lost] } else { Vec::new() };
+            return Ok(Planned { desired, owner_uid: planned_uid, upkeep, drifted });
         }
         let metadata = namespace_metadata(component);
         if let Err(error) = anchor::ensure_namespace(&target.cluster, &namespace, &me, &metadata).await {
@@ -178,12 +203,15 @@ impl Reconciler {
             return Err(error.into());
         }
         let anchor = claim.ensure(found, &session.record.inventory).await?;
-        let uid = anchor.uid().to_owned();
-        if uid == planned_uid {
-            return Ok((desired, uid));
+        let owner_uid = anchor.uid().to_owned();
+        if owner_uid == planned_uid {
+            return Ok(Planned { desired, owner_uid, upkeep, drifted: Vec::new() });
         }
-        facts.owner = Some(owner(component, uid.clone()));
-        Ok((self.plans.desired(component, release, &facts)?, uid))
+        facts.owner = Some(owner(component, owner_uid.clone()));
+        let desired = self.plans.desired(component, release, &facts)?;
+        // A settled installation had an anchor. That everything gets the new one as its owner is no drift of its own.
+        let drifted = if upkeep == Upkeep::Repair { vec![anchor.key()] } else { Vec::new() };
+        Ok(Planned { desired, owner_uid, upkeep, drifted })
     }
 
     /// Says which overrides are without effect (W42).
@@ -221,35 +249,49 @@ impl Reconciler {
         &self,
         session: &mut Session<'_>,
         component: &Component,
-        desired: &Desired,
+        planned: &Planned,
         target: &Target,
-        owner_uid: &str,
         mut memory: Memory,
     ) -> Result<(Next, Memory), StepError> {
         let selector = self.selector(session);
         let kinds = session.record.inventory.kinds();
         let observed =
             observe(&target.cluster, &kinds, &selector, &memory).await.map_err(StepError::Target)?;
-        let Desired { plan, digests } = desired;
+        let Planned { desired, upkeep, .. } = planned;
+        let Desired { plan, digests, .. } = &**desired;
         let gates = gates(component.kind, session, plan);
         let inventory = &mut session.record.inventory;
-        let report =
-            install(&target.cluster, (&plan.phases, digests), &gates, &observed, inventory, &mut memory)
-                .await
-                .map_err(StepError::Target)?;
+        let report = install(
+            &target.cluster,
+            (&plan.phases, digests),
+            *upkeep,
+            &gates,
+            &observed,
+            inventory,
+            &mut memory,
+        )
+        .await
+        .map_err(StepError::Target)?;
+        let drifted = drifted(planned, &report);
+        self.note_drift(session, *upkeep, &drifted).await;
+        self.metrics().changed(Change::Applied, report.written.len());
         if !report.written.is_empty() {
-            tracing::info!(object = %session.key, cluster = target.cluster.name(), owner = owner_uid,
+            tracing::info!(object = %session.key, cluster = target.cluster.name(), owner = planned.owner_uid,
                 objects = report.written.len(), "applied");
         }
         if !self.judge(session, &report) {
             // What was just written changes soon; what waits for others is looked at at the usual pace.
-            let soon = !report.deferred.is_empty();
+            let soon = !report.deferred.is_empty() && *upkeep != Upkeep::Report;
             return Ok((
                 Next::After(if soon { self.intervals.removal_poll } else { self.intervals.poll }),
                 memory,
             ));
         }
-        let next = self.prune(session, plan, target, &observed).await?;
+        let (next, settled) = self.prune(session, plan, target, &observed).await?;
+        if settled {
+            Self::settle(session, *upkeep, &drifted, &desired.digest);
+            self.end_rollout(session);
+        }
         Ok((next, memory))
     }
 
@@ -286,14 +328,15 @@ impl Reconciler {
         report.is_complete()
     }
 
-    /// Removes what is not wanted any more, and declares success when that is done too.
+    /// Removes what is not wanted any more, and declares success when that is done too. Also tells whether everything is
+    /// gone by now.
     async fn prune(
         &self,
         session: &mut Session<'_>,
         plan: &Plan,
         target: &Target,
         observed: &Observed,
-    ) -> Result<Next, StepError> {
+    ) -> Result<(Next, bool), StepError> {
         let now = self.clock.now();
         let wanted = members(plan);
         let obsolete: BTreeMap<_, _> = session
@@ -305,6 +348,7 @@ impl Reconciler {
             .map(|(key, api_version)| (key.clone(), api_version.clone()))
             .collect();
         let left = prune(&target.cluster, &obsolete, observed).await.map_err(StepError::Target)?;
+        self.metrics().changed(Change::Pruned, left.iter().filter(|(_, error)| error.is_none()).count());
         let still: BTreeSet<&ObjectKey> = left.iter().map(|(key, _)| key).collect();
         session.record.inventory.objects.retain(|key, _| wanted.contains_key(key) || still.contains(key));
         let refused: Vec<_> = left
@@ -315,7 +359,7 @@ impl Reconciler {
             let text = format!("failed to delete obsolete resources: {}", refused.join("; "));
             let reason = Reason::PruneFailed;
             session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
-            return Ok(Next::Backoff);
+            return Ok((Next::Backoff, false));
         }
         session.status.version = Some(plan.target_version.clone());
         session.conditions().mark_true(ConditionType::InstallSucceeded, now);
@@ -323,7 +367,7 @@ impl Reconciler {
             session.conditions().mark_true(ConditionType::DependenciesInstalled, now);
         }
         let rest = if left.is_empty() { self.intervals.drift } else { self.intervals.removal_poll };
-        Ok(Next::After(rest))
+        Ok((Next::After(rest), left.is_empty()))
     }
 
     pub(super) async fn identity(&self, session: &Session<'_>) -> Result<Identity, StepError> {
@@ -381,6 +425,25 @@ impl Reconciler {
             kubernetes_min_version: self.kubernetes_min_version.clone(),
             pingsource_adapter,
         })
+    }
+}
+
+/// A plan, recorded, with what owns it and what differences from it mean.
+pub(super) struct Planned {
+    desired: Arc<Desired>,
+    owner_uid: String,
+    upkeep: Upkeep,
+    /// What was found drifted, and already put right, while planning: the anchor.
+    drifted: Vec<ObjectKey>,
+}
+
+/// What somebody else had changed.
+fn drifted(planned: &Planned, report: &Installation) -> Vec<ObjectKey> {
+    match planned.upkeep {
+        Upkeep::Install => Vec::new(),
+        Upkeep::Report => report.left.clone(),
+        Upkeep::Repair if planned.drifted.is_empty() => report.written.clone(),
+        Upkeep::Repair => planned.drifted.clone(),
     }
 }
 

@@ -5,10 +5,12 @@
 
 mod converge;
 mod desired;
+pub mod drift;
 pub mod error;
 pub mod events;
 mod finalize;
 pub mod record;
+mod rollout;
 mod session;
 
 use std::collections::BTreeMap;
@@ -28,6 +30,8 @@ use crate::apply::install::Memory;
 use crate::clock::Clock;
 use crate::index::{Key, Peer};
 use crate::manifest::Catalog;
+use crate::metrics::Metrics;
+use crate::rollout::{Labels, Ledger};
 use crate::target::cluster::ClusterError;
 use crate::target::mapping::Resource;
 use crate::target::resolve::Targets;
@@ -36,6 +40,8 @@ use crate::target::resolve::Targets;
 pub const PAUSED: &str = "operator.knative.dev/paused";
 /// Annotation that lets a custom resource go without its objects (`orphan`).
 pub const DELETION_POLICY: &str = "operator.knative.dev/deletion-policy";
+/// Annotation that has drift reported and not repaired (`report`).
+pub const DRIFT_POLICY: &str = "operator.knative.dev/drift-policy";
 /// Annotation with the UID of an anchor to take over.
 pub const ADOPT: &str = "operator.knative.dev/adopt";
 
@@ -69,8 +75,21 @@ pub enum Next {
     After(Duration),
     /// After a growing time; the pass failed.
     Backoff,
+    /// The target does not answer. After this time, or a growing one where none is known.
+    Unreachable(Option<Duration>),
     /// At once; somebody else wrote first.
     AtOnce,
+}
+
+impl Next {
+    /// Of two times the earlier; anything but a time goes before it.
+    fn earlier(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::After(ours), Self::After(theirs)) => Self::After(ours.min(theirs)),
+            (Self::After(_) | Self::OnChange, other) if other != Self::OnChange => other,
+            (ours, _) => ours,
+        }
+    }
 }
 
 /// Reconciles custom resources of both kinds.
@@ -84,6 +103,9 @@ pub struct Reconciler {
     plans: Plans,
     /// By UID of the custom resource.
     memories: Mutex<BTreeMap<String, Memory>>,
+    /// Namespace of the ConfigMap that controls rollouts; none: nothing does.
+    rollout_namespace: Option<String>,
+    ledger: Ledger,
 }
 
 impl Reconciler {
@@ -97,12 +119,35 @@ impl Reconciler {
     ) -> Self {
         let events = Recorder::new(targets.hub().clone(), clock.clone());
         let (plans, memories) = (Plans::default(), Mutex::default());
-        Self { targets, catalog, clock, events, intervals, kubernetes_min_version, plans, memories }
+        let (rollout_namespace, ledger) = (None, Ledger::default());
+        Self {
+            targets,
+            catalog,
+            clock,
+            events,
+            intervals,
+            kubernetes_min_version,
+            plans,
+            memories,
+            rollout_namespace,
+            ledger,
+        }
     }
 
-    /// One pass. `peers` are the other custom resources of this hub.
-    pub async fn reconcile(&self, key: &Key, peers: &[Peer]) -> Next {
-        match self.pass(key, peers).await {
+    /// The same reconciler, which heeds the ConfigMap [`crate::rollout::config::NAME`] in this namespace of the hub.
+    #[must_use]
+    pub fn with_rollouts(self, namespace: String) -> Self {
+        Self { rollout_namespace: Some(namespace), ..self }
+    }
+
+    /// Where it is counted.
+    pub fn metrics(&self) -> &Metrics {
+        self.targets.metrics()
+    }
+
+    /// One pass. `labels` are what waves select it by, `peers` the other custom resources of this hub.
+    pub async fn reconcile(&self, key: &Key, labels: Labels, peers: &[Peer]) -> Next {
+        match self.pass(key, labels, peers).await {
             Ok(next) => next,
             Err(error) if error.failure.is_conflict() => Next::AtOnce,
             Err(error) => {
@@ -113,7 +158,7 @@ impl Reconciler {
     }
 
     /// Fails only when the hub does; every other failure ends in the status.
-    async fn pass(&self, key: &Key, peers: &[Peer]) -> Result<Next, ClusterError> {
+    async fn pass(&self, key: &Key, labels: Labels, peers: &[Peer]) -> Result<Next, ClusterError> {
         let hub = self.targets.hub();
         let resource = hub.resource(key.kind.api_version(), key.kind.kind()).await?;
         let Some(object) = hub.get(&resource, &key.namespace, &key.name).await? else {
@@ -124,6 +169,7 @@ impl Reconciler {
             // Nothing can be done safely without knowing what is installed.
             Err(error) => return self.report_unreadable(key, resource, object, &chain(&error)).await,
         };
+        session.labels = labels;
         if !session.is_deleting() && !self.ensure_finalizer(&mut session).await? {
             return Ok(Next::AtOnce);
         }
@@ -172,6 +218,9 @@ impl Reconciler {
         session.save().await?;
         Ok(match error.category() {
             Category::UserFixable => Next::After(self.intervals.drift),
+            Category::Transient if error.is_silence() => {
+                Next::Unreachable(session.profile().and_then(|profile| self.targets.pause(&profile)))
+            }
             Category::Transient => Next::Backoff,
             Category::Conflict => Next::AtOnce,
         })

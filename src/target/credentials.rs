@@ -12,9 +12,11 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use serde_json::Value;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::endpoint::Endpoint;
 use crate::clock::Clock;
+use crate::metrics::Metrics;
 
 /// How long before its expiry a credential is renewed, at most; short-lived ones at nine tenths of their life.
 const RENEW_BEFORE: Duration = Duration::from_secs(60);
@@ -122,6 +124,16 @@ pub enum CredentialError {
     },
 }
 
+impl CredentialError {
+    fn outcome(&self) -> &'static str {
+        match self {
+            Self::Failed { .. } => "failed",
+            Self::TimedOut { .. } => "timed_out",
+            Self::Expired { .. } => "expired",
+        }
+    }
+}
+
 /// The current credential of one connection: fetched when first needed, renewed shortly before it expires or when
 /// the server refused it. Concurrent callers share one run of the plugin.
 pub struct CredentialCache {
@@ -130,6 +142,7 @@ pub struct CredentialCache {
     clock: Arc<dyn Clock>,
     state: Mutex<CacheState>,
     limit: Duration,
+    metrics: Option<Metrics>,
 }
 
 #[derive(Default)]
@@ -161,7 +174,13 @@ impl CredentialCache {
         clock: Arc<dyn Clock>,
         limit: Duration,
     ) -> Self {
-        Self { issuer, request, clock, state: Mutex::default(), limit }
+        Self { issuer, request, clock, state: Mutex::default(), limit, metrics: None }
+    }
+
+    /// The same cache, whose runs of the plugin are counted and timed.
+    #[must_use]
+    pub fn measured(self, metrics: Metrics) -> Self {
+        Self { metrics: Some(metrics), ..self }
     }
 
     /// A credential that is not known to be bad.
@@ -202,7 +221,13 @@ impl CredentialCache {
         // is merely due for renewal still serves when the plugin fails.
         let spare = state.current.take().filter(good);
         state.newest += 1;
-        let issued = match self.issue(now, state.newest).await {
+        let began = Instant::now();
+        let issued = self.issue(now, state.newest).await;
+        if let Some(metrics) = &self.metrics {
+            metrics
+                .ran_plugin(issued.as_ref().map_or_else(CredentialError::outcome, |_| "ok"), began.elapsed());
+        }
+        let issued = match issued {
             Ok(issued) => issued,
             Err(error) => spare.ok_or(error)?,
         };

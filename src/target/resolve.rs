@@ -9,15 +9,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::access::{Access, AccessConfig, AccessError, AccessFileError};
+use super::breaker::Gate;
 use super::cluster::{Cluster, ClusterError, Failure};
 use super::credentials::{CredentialCache, Credentials};
 use super::stack::{self, ConnectError, Connector};
 use crate::api::cluster_profile::ClusterProfile;
 use crate::api::{ClusterProfileRef, Reason};
 use crate::clock::Clock;
+use crate::metrics::{Metrics, Side};
 use crate::plan::{MINIMUM_KUBERNETES, UnsupportedKubernetes, check_kubernetes};
 use crate::source::{Source, SourceError};
 
@@ -33,6 +36,8 @@ pub struct Limits {
     pub plugin: Duration,
     /// Oldest Kubernetes that is served, for instance `v1.33.0`.
     pub kubernetes_min: String,
+    /// Where chance comes from, which spreads what would otherwise happen at once.
+    pub jitter_seed: u64,
 }
 
 impl Default for Limits {
@@ -41,6 +46,7 @@ impl Default for Limits {
             request: Duration::from_secs(10),
             plugin: Duration::from_secs(10),
             kubernetes_min: MINIMUM_KUBERNETES.into(),
+            jitter_seed: 0,
         }
     }
 }
@@ -180,6 +186,7 @@ pub struct Targets {
     credentials: Arc<dyn Credentials>,
     clock: Arc<dyn Clock>,
     source: Arc<dyn Source>,
+    metrics: Metrics,
     provider_file: Option<String>,
     limits: Limits,
     file: Mutex<Option<ProviderFile>>,
@@ -197,6 +204,7 @@ struct ProviderFile {
 struct Connection {
     access: Access,
     cluster: Cluster,
+    gate: Gate,
 }
 
 /// What [`Targets`] is made of.
@@ -211,19 +219,39 @@ pub struct Seams {
     pub clock: Arc<dyn Clock>,
     /// Files.
     pub source: Arc<dyn Source>,
+    /// Where it is counted.
+    pub metrics: Metrics,
 }
 
 impl Targets {
     /// No connections yet. Without a `provider_file` only local targets resolve.
     pub fn new(seams: Seams, provider_file: Option<String>, limits: Limits) -> Self {
-        let Seams { hub, connector, credentials, clock, source } = seams;
+        let Seams { hub, connector, credentials, clock, source, metrics } = seams;
+        let hub = hub.measured(metrics.clone(), Side::Hub);
         let (file, connections, checked) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { hub, connector, credentials, clock, source, provider_file, limits, file, connections, checked }
+        Self {
+            hub,
+            connector,
+            credentials,
+            clock,
+            source,
+            metrics,
+            provider_file,
+            limits,
+            file,
+            connections,
+            checked,
+        }
     }
 
     /// The hub.
     pub fn hub(&self) -> &Cluster {
         &self.hub
+    }
+
+    /// Where it is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// The target of a reference; the hub itself for none.
@@ -239,9 +267,25 @@ impl Targets {
             Ok(cluster) => self.probe(format!("the cluster of ClusterProfile {key}"), cluster).await,
             Err(error) => {
                 self.connections.lock().remove(&key);
+                self.metrics.set_cluster(&key, None);
                 Err(error)
             }
         }
+    }
+
+    /// For how long the cluster of a profile is left alone because it does not answer, if it is.
+    pub fn pause(&self, reference: &ClusterProfileRef) -> Option<Duration> {
+        self.gate(reference)?.pause()
+    }
+
+    /// When the cluster of a profile last answered, as far as this process knows.
+    pub fn last_answer(&self, reference: &ClusterProfileRef) -> Option<Timestamp> {
+        self.gate(reference)?.last_answer()
+    }
+
+    fn gate(&self, reference: &ClusterProfileRef) -> Option<Gate> {
+        let key = format!("{}/{}", reference.namespace, reference.name);
+        self.connections.lock().get(&key).map(|connection| connection.gate.clone())
     }
 
     async fn connect(&self, reference: &ClusterProfileRef, key: &str) -> Result<Cluster, ResolveError> {
@@ -267,15 +311,18 @@ impl Targets {
             .connect(&access.endpoint)
             .map_err(|cause| ResolveError::Connect { key: key.into(), cause })?;
         let (issuer, clock) = (self.credentials.clone(), self.clock.clone());
-        let cache = CredentialCache::new(issuer, access.exec.clone(), clock, self.limits.plugin);
+        let cache = CredentialCache::new(issuer, access.exec.clone(), clock, self.limits.plugin)
+            .measured(self.metrics.clone());
         let client = stack::client(transport, Some(Arc::new(cache)), self.limits.request);
-        let cluster = Cluster::new(key, client);
+        let gate = Gate::new(key, self.limits.jitter_seed, self.clock.clone(), self.metrics.clone());
+        let cluster =
+            Cluster::new(key, client).measured(self.metrics.clone(), Side::Spoke).gated(gate.clone());
         tracing::info!(
             profile = key,
             server = access.endpoint.server,
             "connected to the cluster of a profile"
         );
-        connections.insert(key.into(), Connection { access, cluster: cluster.clone() });
+        connections.insert(key.into(), Connection { access, cluster: cluster.clone(), gate });
         Ok(cluster)
     }
 
