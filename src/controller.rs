@@ -1,7 +1,8 @@
 //! The loop: watches on the hub feed the index, the index feeds the queue, the queue feeds reconciles.
 //!
 //! One loop for both kinds and for production and simulation. Each reconcile is a task of its own, so a panic in one
-//! is contained and reported, and dropping the loop stops them all.
+//! is contained and reported, and dropping the loop stops them all. No pass begins before every watch has listed
+//! everything once: who else is there decides about sharing clusters, about what may be removed, and about rollouts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -112,6 +113,7 @@ pub async fn run(hub: kube::Client, reconciler: Arc<Reconciler>, pacing: Pacing,
         running: JoinSet::new(),
         failures: BTreeMap::new(),
         listing: BTreeMap::new(),
+        listed: BTreeSet::new(),
         jitter: ChaCha8Rng::seed_from_u64(pacing.jitter_seed),
         pacing,
         metrics,
@@ -120,7 +122,9 @@ pub async fn run(hub: kube::Client, reconciler: Arc<Reconciler>, pacing: Pacing,
         let now = Instant::now();
         health.beat(now);
         controller.start_due();
-        let wake = controller.queue.wake_at().map_or(now + BEAT, |due| due.min(now + BEAT));
+        // What is due waits for a worker, not for the clock, when there is none.
+        let due = controller.queue.wake_at().filter(|_| controller.has_worker());
+        let wake = due.map_or(now + BEAT, |due| due.min(now + BEAT));
         tokio::select! {
             // Finished work first: it frees slots.
             biased;
@@ -162,6 +166,8 @@ struct Controller {
     failures: BTreeMap<Key, u32>,
     /// Keys seen in a list that has not ended.
     listing: BTreeMap<Subject, BTreeSet<Key>>,
+    /// What has been listed once.
+    listed: BTreeSet<Subject>,
     jitter: ChaCha8Rng,
     pacing: Pacing,
     metrics: Metrics,
@@ -169,7 +175,7 @@ struct Controller {
 
 impl Controller {
     fn start_due(&mut self) {
-        while self.running.len() < self.pacing.workers {
+        while self.has_worker() {
             let Some(key) = self.queue.next(Instant::now()) else { break };
             let (reconciler, peers) = (self.reconciler.clone(), self.index.peers(&key));
             let labels = self.index.member(&key).map(|member| member.labels.clone()).unwrap_or_default();
@@ -185,6 +191,11 @@ impl Controller {
             self.running.spawn(pass.instrument(span));
         }
         self.metrics.set_queue(self.queue.len(), self.running.len());
+    }
+
+    /// Whether another pass may begin now.
+    fn has_worker(&self) -> bool {
+        self.listed.len() == SUBJECTS.len() && self.running.len() < self.pacing.workers
     }
 
     /// A pass is over; without a `next` it panicked.
@@ -229,6 +240,9 @@ impl Controller {
     }
 
     fn take_in(&mut self, event: Watched) {
+        if let Watched::ListEnds(subject) = event {
+            self.listed.insert(subject);
+        }
         match event {
             Watched::ListBegins(subject) => drop(self.listing.insert(subject, BTreeSet::new())),
             Watched::ListEnds(Subject::Component(kind)) => {
@@ -331,7 +345,16 @@ async fn watch(
             }
             Err(error) => {
                 tracing::debug!(kind, error = &error as &dyn std::error::Error, "watch failed");
-                report.failed();
+                let none = subject == Subject::Profile && is_denied(&error);
+                if none {
+                    // Nothing remote can be installed then, and each resource that wants it says so. The others need not wait.
+                    report.not_there();
+                    if events.send(Watched::ListEnds(subject)).await.is_err() {
+                        return;
+                    }
+                } else {
+                    report.failed();
+                }
                 let delay = pacing.backoff_min.saturating_mul(1 << failures).min(pacing.backoff_max / 4);
                 failures = (failures + 1).min(16);
                 sleep(delay).await;
@@ -344,6 +367,15 @@ async fn watch(
             return;
         }
     }
+}
+
+/// Whether the hub answers that there is no such kind, or that it is none of our business.
+fn is_denied(error: &watcher::Error) -> bool {
+    let cause = match error {
+        watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause) => cause,
+        _ => return false,
+    };
+    matches!(cause, kube::Error::Api(status) if matches!(status.code, 403 | 404))
 }
 
 /// Tells those who look from outside how a watch is doing.
@@ -360,6 +392,12 @@ impl Report {
         if matches!(event, watcher::Event::InitDone) {
             self.health.synced(kind);
         }
+    }
+
+    fn not_there(&self) {
+        let kind = self.subject.resource().1;
+        self.health.heard(kind);
+        self.health.synced(kind);
     }
 
     fn failed(&self) {

@@ -5,6 +5,8 @@ mod access;
 #[cfg(test)]
 mod definitions;
 #[cfg(test)]
+mod drift;
+#[cfg(test)]
 mod hands;
 #[cfg(test)]
 mod install;
@@ -19,6 +21,8 @@ mod permissions;
 mod reference;
 #[cfg(test)]
 mod removal;
+#[cfg(test)]
+mod rollout;
 #[cfg(test)]
 mod shape;
 
