@@ -387,17 +387,22 @@ struct Report {
 
 impl Report {
     fn heard(&self, event: &watcher::Event<DynamicObject>) {
-        let kind = self.subject.resource().1;
-        self.health.heard(kind);
+        self.health.heard(self.subject.resource().1);
         if matches!(event, watcher::Event::InitDone) {
-            self.health.synced(kind);
+            self.synced();
         }
     }
 
+    /// There is nothing to watch.
     fn not_there(&self) {
-        let kind = self.subject.resource().1;
-        self.health.heard(kind);
-        self.health.synced(kind);
+        self.health.heard(self.subject.resource().1);
+        self.synced();
+    }
+
+    fn synced(&self) {
+        if self.health.synced(self.subject.resource().1) {
+            tracing::info!("every watch has listed everything once");
+        }
     }
 
     fn failed(&self) {

@@ -77,9 +77,14 @@ impl Health {
         self.leading(|leading| leading.beat = now);
     }
 
-    /// A watch has told everything there is.
-    pub fn synced(&self, watch: &'static str) {
-        self.leading(|leading| leading.watches.entry(watch).or_default().synced = true);
+    /// A watch has told everything there is. Returns whether that is the last one of a term.
+    pub fn synced(&self, watch: &'static str) -> bool {
+        let mut last = false;
+        self.leading(|leading| {
+            let new = !std::mem::replace(&mut leading.watches.entry(watch).or_default().synced, true);
+            last = new && leading.watches.values().all(|watch| watch.synced);
+        });
+        last
     }
 
     /// A watch works.

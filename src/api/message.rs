@@ -62,6 +62,14 @@ pub fn last_good(failures: &[String]) -> String {
     format!("The last good copy is in force: {}", failures.join("; "))
 }
 
+/// Of the Event `TargetReplaced`: another cluster answers where the installation was.
+pub fn moved(from: &str, to: &str, objects: usize) -> String {
+    format!(
+        "The cluster with kube-system uid {from} is now one with uid {to}: installing there. If the former still \
+         exists, its {objects} objects are not looked after any more"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

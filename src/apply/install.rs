@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::StreamExt;
 
 use super::inventory::{Inventory, JobRecord};
+use super::namespace;
 use super::observe::Observed;
 use super::ready::{Readiness, job_finished, readiness};
-use super::shape::{Fingerprint, fingerprint, is_as_desired, owned_fields, was_written_by_us};
+use super::shape::{Fingerprint, fingerprint, is_as_desired, owned_fields};
 use crate::manifest::{GroupKind, Object, ObjectKey};
 use crate::plan::{Phase, PhaseName, Plan};
-use crate::target::cluster::{Cluster, ClusterError, FIELD_MANAGER, Failure, Propagation};
+use crate::target::cluster::{Cluster, ClusterError, FIELD_MANAGER, Propagation};
 
 /// Applies at a time, for one custom resource (the cluster has a bound of its own over all of them).
 const APPLIES_IN_FLIGHT: usize = 16;
@@ -77,6 +78,15 @@ pub enum Upkeep {
     Report,
 }
 
+/// On which terms objects are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    /// What differences mean.
+    pub upkeep: Upkeep,
+    /// UID of the custom resource for which namespaces that are not there are created.
+    pub created_for: &'a str,
+}
+
 /// What an install pass did and found.
 #[derive(Debug, Default)]
 pub struct Installation {
@@ -113,14 +123,16 @@ pub struct Gate {
     pub workload: ObjectKey,
 }
 
-/// Applies what differs, unless `upkeep` is to report it; `digests` are those of the objects in `phases`. `status` of desired objects must be left out: it is not ours to write. An object that the cluster refuses for what it is does not stop the others.
+/// Applies what differs, unless the terms are to report it; `digests` are those of the objects in `phases`. `status` of
+/// desired objects must be left out: it is not ours to write. An object that the cluster refuses for what it is does not
+/// stop the others.
 ///
 /// # Errors
 /// The first failure that concerns the cluster rather than one object.
 pub async fn install(
     cluster: &Cluster,
     (phases, digests): (&[Phase], &Digests),
-    upkeep: Upkeep,
+    terms: Terms<'_>,
     gates: &[Gate],
     observed: &Observed,
     inventory: &mut Inventory,
@@ -148,8 +160,9 @@ pub async fn install(
                 continue;
             }
             let step =
-                decide(cluster, (object, digests[&key]), upkeep, live.get(&key), inventory, memory).await?;
-            steps.push(take(cluster, step, upkeep));
+                decide(cluster, (object, digests[&key]), terms.upkeep, live.get(&key), inventory, memory)
+                    .await?;
+            steps.push(take(cluster, step, terms));
         }
         let mut steps = futures::stream::iter(steps).buffered(APPLIES_IN_FLIGHT);
         while let Some(outcome) = steps.next().await {
@@ -226,21 +239,26 @@ enum Taken {
 async fn take<'a>(
     cluster: &Cluster,
     step: Step<'a>,
-    upkeep: Upkeep,
+    terms: Terms<'_>,
 ) -> Option<(&'a Object, Result<Taken, ClusterError>)> {
-    let write = async |desired| match upkeep {
-        Upkeep::Report => Ok(Taken::Left),
-        Upkeep::Install | Upkeep::Repair => cluster.apply(desired).await.map(Taken::Written),
-    };
     match step {
         Step::Nothing => None,
-        Step::Apply(desired) => Some((desired, write(desired).await)),
+        Step::Apply(desired) => Some((desired, write(cluster, desired, terms).await)),
         Step::Ask(desired, live) => match cluster.dry_run(desired).await {
             Ok(would_be) if would_be == live => Some((desired, Ok(Taken::InShape(live)))),
-            Ok(_) => Some((desired, write(desired).await)),
+            Ok(_) => Some((desired, write(cluster, desired, terms).await)),
             Err(error) => Some((desired, Err(error))),
         },
     }
+}
+
+async fn write(cluster: &Cluster, desired: &Object, terms: Terms<'_>) -> Result<Taken, ClusterError> {
+    let stored = match terms.upkeep {
+        Upkeep::Report => return Ok(Taken::Left),
+        _ if desired.is("", "Namespace") => namespace::apply(cluster, desired, terms.created_for).await?,
+        _ => cluster.apply(desired).await?,
+    };
+    Ok(Taken::Written(stored))
 }
 
 /// A Job runs once for each content: it is created when its content has not run yet, and replaced, never updated,
@@ -323,35 +341,4 @@ fn pending_kinds(phases: &[Phase], live: &BTreeMap<ObjectKey, Object>) -> BTreeS
 fn is_established(definition: &Object) -> bool {
     let conditions = definition.value()["status"]["conditions"].as_array();
     conditions.into_iter().flatten().any(|c| c["type"] == "Established" && c["status"] == "True")
-}
-
-/// Deletes members that are not wanted any more. Returns what is still there, with why if the cluster refused.
-///
-/// # Errors
-/// The first failure that concerns the cluster rather than one object.
-pub async fn prune(
-    cluster: &Cluster,
-    obsolete: &BTreeMap<ObjectKey, String>,
-    observed: &Observed,
-) -> Result<Vec<(ObjectKey, Option<ClusterError>)>, ClusterError> {
-    let mut left = Vec::new();
-    for (key, api_version) in obsolete.iter().rev() {
-        let resource = match cluster.resource(api_version, &key.kind.kind).await {
-            Ok(resource) => resource,
-            Err(error) if matches!(error.failure, Failure::NoMatch { .. }) => continue,
-            Err(error) => return Err(error),
-        };
-        let live = match observed.objects.get(key) {
-            Some(live) => Some(live.clone()),
-            // Somebody may have taken our label off.
-            None => cluster.get(&resource, &key.namespace, &key.name).await?.filter(was_written_by_us),
-        };
-        let Some(live) = live else { continue };
-        match cluster.delete(&resource, key, live.uid(), Propagation::Background).await {
-            Ok(()) => left.push((key.clone(), None)),
-            Err(error) if error.failure.is_rejection() => left.push((key.clone(), Some(error))),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(left)
 }

@@ -9,14 +9,18 @@ use std::sync::Arc;
 use super::desired::Desired;
 use super::drift;
 use super::error::StepError;
+use super::events::Severity;
+use super::finalize::needed_by_others;
 use super::record::BoundTarget;
 use super::session::Session;
 use super::{ADOPT, Next, Reconciler};
 use crate::api::message;
 use crate::api::{ClusterProfileRef, Component, ComponentKind, ConditionStatus, ConditionType, Reason};
-use crate::apply::anchor::{self, AnchorError, Claim, Identity, NamespaceMetadata};
-use crate::apply::install::{Gate, Installation, Memory, Upkeep, install, prune};
+use crate::apply::anchor::{self, AnchorError, Claim, Identity};
+use crate::apply::install::{Gate, Installation, Memory, Terms, Upkeep, install};
+use crate::apply::namespace::{self, NamespaceMetadata};
 use crate::apply::observe::{Observed, observe};
+use crate::apply::prune::prune;
 use crate::index::Peer;
 use crate::manifest::{GroupKind, ObjectKey, Release, version};
 use crate::metrics::Change;
@@ -50,7 +54,7 @@ impl Reconciler {
             return Ok(self.report_lost_anchor(session, &planned).await);
         }
         let memory = self.take_memory(session.object.uid());
-        let (next, memory) = self.install(session, &component, &planned, &target, memory).await?;
+        let (next, memory) = self.install(session, &component, &planned, &target, peers, memory).await?;
         self.keep_memory(session.object.uid(), memory);
         session.status.manifests = release.sources;
         Ok(hold.map_or(next, |hold| hold.earlier(next)))
@@ -181,7 +185,7 @@ impl Reconciler {
         facts.owner = Some(owner(component, planned_uid.clone()));
         let desired = self.plans.desired(component, release, &facts)?;
         self.note_overrides(session, &desired.plan);
-        let upkeep = drift::upkeep(session, &desired.digest);
+        let upkeep = drift::upkeep(session, &desired.digest, &target.uid);
         self.record(session, component, target, &namespace, &desired.plan).await?;
         if !remote {
             let id = apply_set(session, &namespace, remote);
@@ -196,11 +200,11 @@ impl Reconciler {
             return Ok(Planned { desired, owner_uid: planned_uid, upkeep, drifted });
         }
         let metadata = namespace_metadata(component);
-        if let Err(error) = anchor::ensure_namespace(&target.cluster, &namespace, &me, &metadata).await {
-            if matches!(error, AnchorError::NamespaceTerminating { .. }) {
-                self.withdraw_webhooks(session, target, found.as_ref(), peers).await?;
-            }
-            return Err(error.into());
+        let live = namespace::ensure(&target.cluster, &namespace, &me.uid, &metadata).await;
+        if namespace::is_terminating(&live.map_err(StepError::Target)?) {
+            self.withdraw_webhooks(session, target, found.as_ref(), peers).await?;
+            let cluster = target.cluster.name().into();
+            return Err(AnchorError::NamespaceTerminating { namespace, cluster }.into());
         }
         let anchor = claim.ensure(found, &session.record.inventory).await?;
         let owner_uid = anchor.uid().to_owned();
@@ -236,11 +240,12 @@ impl Reconciler {
     ) -> Result<(), StepError> {
         let profile = component.spec.common.cluster_profile_ref.clone();
         let bound = BoundTarget { profile, cluster: target.uid.clone(), namespace: namespace.into() };
-        let moved = session.record.target.as_ref().is_some_and(|before| before.cluster != bound.cluster);
-        if moved {
-            tracing::warn!(object = %session.key, cluster = target.uid, "the profile leads to another cluster now");
+        let before = session.record.target.replace(bound);
+        if let Some(before) = before.filter(|before| before.cluster != target.uid) {
+            let text = message::moved(&before.cluster, &target.uid, session.record.inventory.objects.len());
+            let severity = Severity::Warning;
+            self.events.record(&session.key, &session.object, severity, "TargetReplaced", &text).await;
         }
-        session.record.target = Some(bound);
         session.record.inventory.extend(&members(plan));
         session.save_record().await.map_err(StepError::Hub)
     }
@@ -251,6 +256,7 @@ impl Reconciler {
         component: &Component,
         planned: &Planned,
         target: &Target,
+        peers: &[Peer],
         mut memory: Memory,
     ) -> Result<(Next, Memory), StepError> {
         let selector = self.selector(session);
@@ -260,21 +266,18 @@ impl Reconciler {
         let Planned { desired, upkeep, .. } = planned;
         let Desired { plan, digests, .. } = &**desired;
         let gates = gates(component.kind, session, plan);
+        let uid = session.object.uid().to_owned();
         let inventory = &mut session.record.inventory;
-        let report = install(
-            &target.cluster,
-            (&plan.phases, digests),
-            *upkeep,
-            &gates,
-            &observed,
-            inventory,
-            &mut memory,
-        )
-        .await
-        .map_err(StepError::Target)?;
+        let phases = (plan.phases.as_slice(), digests);
+        let terms = Terms { upkeep: *upkeep, created_for: &uid };
+        let report = install(&target.cluster, phases, terms, &gates, &observed, inventory, &mut memory)
+            .await
+            .map_err(StepError::Target)?;
         let drifted = drifted(planned, &report);
         self.note_drift(session, *upkeep, &drifted).await;
-        self.metrics().changed(Change::Applied, report.written.len());
+        if *upkeep == Upkeep::Install || !planned.drifted.is_empty() {
+            self.metrics().changed(Change::Applied, report.written.len());
+        }
         if !report.written.is_empty() {
             tracing::info!(object = %session.key, cluster = target.cluster.name(), owner = planned.owner_uid,
                 objects = report.written.len(), "applied");
@@ -287,7 +290,7 @@ impl Reconciler {
                 memory,
             ));
         }
-        let (next, settled) = self.prune(session, plan, target, &observed).await?;
+        let (next, settled) = self.prune(session, plan, target, peers, &observed).await?;
         if settled {
             Self::settle(session, *upkeep, &drifted, &desired.digest);
             self.end_rollout(session);
@@ -335,19 +338,22 @@ impl Reconciler {
         session: &mut Session<'_>,
         plan: &Plan,
         target: &Target,
+        peers: &[Peer],
         observed: &Observed,
     ) -> Result<(Next, bool), StepError> {
         let now = self.clock.now();
-        let wanted = members(plan);
+        let (wanted, keep) = (members(plan), needed_by_others(peers, &target.uid));
         let obsolete: BTreeMap<_, _> = session
             .record
             .inventory
             .objects
             .iter()
-            .filter(|(key, _)| !wanted.contains_key(key) && key.kind.kind != "CustomResourceDefinition")
+            .filter(|(key, _)| !wanted.contains_key(key) && !keep.contains(key))
+            .filter(|(key, _)| key.kind.kind != "CustomResourceDefinition")
             .map(|(key, api_version)| (key.clone(), api_version.clone()))
             .collect();
-        let left = prune(&target.cluster, &obsolete, observed).await.map_err(StepError::Target)?;
+        let uid = session.object.uid();
+        let left = prune(&target.cluster, &obsolete, uid, observed).await.map_err(StepError::Target)?;
         self.metrics().changed(Change::Pruned, left.iter().filter(|(_, error)| error.is_none()).count());
         let still: BTreeSet<&ObjectKey> = left.iter().map(|(key, _)| key).collect();
         session.record.inventory.objects.retain(|key, _| wanted.contains_key(key) || still.contains(key));

@@ -59,11 +59,12 @@ impl Tally {
     }
 }
 
-/// What differences from a plan with this digest mean. Before anything of another plan is applied, the note about the
+/// What differences from a plan with this digest mean on a cluster. Before anything of another plan is applied, the note about the
 /// settled one goes.
-pub(super) fn upkeep(session: &mut Session<'_>, digest: &str) -> Upkeep {
+pub(super) fn upkeep(session: &mut Session<'_>, digest: &str, cluster: &str) -> Upkeep {
     let annotations = &mut session.status.annotations;
-    if annotations.get(SETTLED).is_none_or(|settled| settled != digest) {
+    let there = session.record.target.as_ref().is_some_and(|bound| bound.cluster == cluster);
+    if !there || annotations.get(SETTLED).is_none_or(|settled| settled != digest) {
         annotations.remove(SETTLED);
         return Upkeep::Install;
     }

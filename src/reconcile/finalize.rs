@@ -153,7 +153,7 @@ impl Reconciler {
 }
 
 /// Cluster-scoped objects that another custom resource on the same cluster still lists.
-fn needed_by_others(peers: &[Peer], cluster: &str) -> BTreeSet<ObjectKey> {
+pub(super) fn needed_by_others(peers: &[Peer], cluster: &str) -> BTreeSet<ObjectKey> {
     let there = peers
         .iter()
         .filter_map(|peer| peer.record.as_ref())

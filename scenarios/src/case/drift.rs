@@ -141,7 +141,10 @@ fn with_the_policy_report_drift_is_told_and_nothing_is_written_until_the_policy_
         world.edit(&world.hub, id(SERVING), |object| object["metadata"]["annotations"] = json!({}));
         world.says(SERVING, "Drifted", "True", "ObjectsDrifted").await;
         world.pass(Duration::from_secs(140)).await;
-        assert_eq!((tally(&world)["repaired"].clone(), tally(&world)["reported"].clone()), (json!(2), json!(null)));
+        assert_eq!(
+            (tally(&world)["repaired"].clone(), tally(&world)["reported"].clone()),
+            (json!(2), json!(null))
+        );
         assert_ne!(image(&east), json!("evil.test/activator"));
     });
 }

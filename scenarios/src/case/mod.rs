@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod accidents;
+#[cfg(test)]
 mod definitions;
 #[cfg(test)]
 mod drift;
@@ -14,6 +16,8 @@ mod install;
 mod isolation;
 #[cfg(test)]
 mod leaders;
+#[cfg(test)]
+mod namespaces;
 #[cfg(test)]
 mod ownership;
 #[cfg(test)]
