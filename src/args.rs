@@ -100,6 +100,9 @@ pub struct StatusArgs {
     /// Cluster entry of the kubeconfig, instead of the one its context names.
     #[arg(long, env = "HUB_CLUSTER")]
     pub cluster: Option<String>,
+    /// Namespace of the operator, whose Lease tells whether it works.
+    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "knative-operator")]
+    pub system_namespace: String,
 }
 
 /// Arguments of `images`.

@@ -29,7 +29,7 @@ use crate::target::stack::{self, Connector};
 const POLL_MIN: Duration = Duration::from_secs(1);
 
 /// Name of the Lease by which replicas agree.
-const LEASE: &str = "knative-operator";
+pub(crate) const LEASE: &str = "knative-operator";
 
 /// Flags of `run`; each is an environment variable too.
 #[derive(Clone, Debug, Args)]

@@ -27,7 +27,7 @@ use self::session::Session;
 use crate::api::message::{self, chain};
 use crate::api::{Component, ConditionType, Reason};
 use crate::apply::install::Memory;
-use crate::clock::Clock;
+use crate::clock::{Clock, rfc3339_secs};
 use crate::index::{Key, Peer};
 use crate::manifest::Catalog;
 use crate::metrics::Metrics;
@@ -44,6 +44,10 @@ pub const DELETION_POLICY: &str = "operator.knative.dev/deletion-policy";
 pub const DRIFT_POLICY: &str = "operator.knative.dev/drift-policy";
 /// Annotation with the UID of an anchor to take over.
 pub const ADOPT: &str = "operator.knative.dev/adopt";
+
+/// Annotation of the status, while the target does not answer: when it last had. It is written with the trouble and
+/// goes with it, so that a fleet at rest costs no writes; who is not in trouble was asked within the last look.
+pub const LAST_CONTACT: &str = "operator.knative.dev/last-contact";
 
 /// How often things are looked at.
 #[derive(Clone, Debug)]
@@ -187,6 +191,7 @@ impl Reconciler {
         };
         match outcome {
             Ok(next) => {
+                session.status.annotations.remove(LAST_CONTACT);
                 // A custom resource whose last finalizer was just removed has no status any more.
                 if !(session.is_deleting() && session.finalizers().is_empty()) {
                     session.save().await?;
@@ -209,6 +214,12 @@ impl Reconciler {
                 _ => text.clone(),
             };
             session.conditions().mark_false(condition, reason, &text, now);
+        }
+        if error.is_silence() {
+            let answer = session.profile().and_then(|profile| self.targets.last_answer(&profile));
+            if let Some(answer) = answer.map(rfc3339_secs) {
+                session.status.annotations.entry(LAST_CONTACT.into()).or_insert(answer);
+            }
         }
         if session.is_deleting() {
             let reason = error.condition().map_or(Reason::Error, |(_, reason)| reason);
