@@ -72,11 +72,13 @@ impl fmt::Debug for ExecRequest {
     }
 }
 
-/// What a plugin issued.
+/// What a plugin issued: a token, a client certificate, or both.
 #[derive(Clone)]
 pub struct ExecCredential {
-    /// Bearer token.
-    pub token: SecretString,
+    /// Bearer token; none: the certificate is all there is.
+    pub token: Option<SecretString>,
+    /// Client certificate; none: the token is all there is.
+    pub identity: Option<Arc<ClientIdentity>>,
     /// When it stops being valid; none: it says nothing, so it is used until it is refused.
     pub expires: Option<Timestamp>,
 }
@@ -84,6 +86,20 @@ pub struct ExecCredential {
 impl fmt::Debug for ExecCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExecCredential").field("expires", &self.expires).finish_non_exhaustive()
+    }
+}
+
+/// A client certificate with its key.
+pub struct ClientIdentity {
+    /// The certificate, and those between it and its authority, in PEM.
+    pub certificate: String,
+    /// Its private key, in PEM.
+    pub key: SecretString,
+}
+
+impl fmt::Debug for ClientIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientIdentity").finish_non_exhaustive()
     }
 }
 
@@ -158,10 +174,12 @@ struct Issued {
     serial: u64,
 }
 
-/// A token, and which issue of it this is, so that a refusal can be told from that of an older one.
+/// A credential, and which issue of it this is, so that a refusal can be told from that of an older one.
 pub struct Lease {
     /// Bearer token.
-    pub token: SecretString,
+    pub token: Option<SecretString>,
+    /// Client certificate.
+    pub identity: Option<Arc<ClientIdentity>>,
     /// Counts up with each issue.
     pub serial: u64,
 }
@@ -261,7 +279,8 @@ impl CredentialCache {
 
 impl Issued {
     fn lease(&self) -> Lease {
-        Lease { token: self.credential.token.clone(), serial: self.serial }
+        let ExecCredential { token, identity, .. } = &self.credential;
+        Lease { token: token.clone(), identity: identity.clone(), serial: self.serial }
     }
 }
 

@@ -3,6 +3,7 @@
 //! - [`access`]: provider file and profile → connection data and plugin (pure);
 //! - [`credentials`]: the seam to plugins, and the cache above it;
 //! - [`breaker`]: a cluster that does not answer is left alone for a while;
+//! - [`wires`]: transports to an endpoint, one for each client certificate;
 //! - [`stack`]: the one client stack, with the transport as a seam;
 //! - [`cluster`], [`mapping`]: the verbs the reconciler uses, and the kinds a cluster serves;
 //! - [`resolve`]: all of these together.
@@ -15,3 +16,4 @@ pub mod endpoint;
 pub mod mapping;
 pub mod resolve;
 pub mod stack;
+pub mod wires;

@@ -17,6 +17,7 @@ use super::breaker::Gate;
 use super::cluster::{Cluster, ClusterError, Failure};
 use super::credentials::{CredentialCache, Credentials};
 use super::stack::{self, ConnectError, Connector};
+use super::wires::Wires;
 use crate::api::cluster_profile::ClusterProfile;
 use crate::api::{ClusterProfileRef, Reason};
 use crate::clock::Clock;
@@ -306,14 +307,12 @@ impl Targets {
         {
             return Ok(known.cluster.clone());
         }
-        let transport = self
-            .connector
-            .connect(&access.endpoint)
+        let wires = Wires::open(self.connector.clone(), access.endpoint.clone())
             .map_err(|cause| ResolveError::Connect { key: key.into(), cause })?;
         let (issuer, clock) = (self.credentials.clone(), self.clock.clone());
         let cache = CredentialCache::new(issuer, access.exec.clone(), clock, self.limits.plugin)
             .measured(self.metrics.clone());
-        let client = stack::client(transport, Some(Arc::new(cache)), self.limits.request);
+        let client = stack::spoke_client(Arc::new(wires), Some(Arc::new(cache)), self.limits.request);
         let gate = Gate::new(key, self.limits.jitter_seed, self.clock.clone(), self.metrics.clone());
         let cluster =
             Cluster::new(key, client).measured(self.metrics.clone(), Side::Spoke).gated(gate.clone());

@@ -6,6 +6,7 @@
 mod against;
 mod bundles;
 mod fleet;
+mod identity;
 mod monitor;
 mod plugin;
 mod proxy;
