@@ -336,6 +336,7 @@ async fn watch(
     let api: Api<DynamicObject> = Api::all_with(hub, &resource);
     let mut stream = pin!(watcher(api, watcher::Config::default()));
     let mut failures = 0;
+    let mut began = Instant::now();
     while let Some(event) = stream.next().await {
         let message = match event {
             Ok(event) => {
@@ -344,6 +345,10 @@ async fn watch(
                 translate(subject, event)
             }
             Err(error) => {
+                if has_worked(&error, began.elapsed()) {
+                    failures = 0;
+                    report.worked();
+                }
                 tracing::debug!(kind, error = &error as &dyn std::error::Error, "watch failed");
                 let none = subject == Subject::Profile && is_denied(&error);
                 if none {
@@ -358,6 +363,7 @@ async fn watch(
                 let delay = pacing.backoff_min.saturating_mul(1 << failures).min(pacing.backoff_max / 4);
                 failures = (failures + 1).min(16);
                 sleep(delay).await;
+                began = Instant::now();
                 None
             }
         };
@@ -367,6 +373,12 @@ async fn watch(
             return;
         }
     }
+}
+
+/// Whether a watch was open for a while before it failed, though it may have had nothing to tell.
+fn has_worked(error: &watcher::Error, lasted: Duration) -> bool {
+    const A_WHILE: Duration = Duration::from_secs(5);
+    matches!(error, watcher::Error::WatchFailed(_) | watcher::Error::WatchError(_)) && lasted >= A_WHILE
 }
 
 /// Whether the hub answers that there is no such kind, or that it is none of our business.
@@ -391,6 +403,10 @@ impl Report {
         if matches!(event, watcher::Event::InitDone) {
             self.synced();
         }
+    }
+
+    fn worked(&self) {
+        self.health.heard(self.subject.resource().1);
     }
 
     /// There is nothing to watch.

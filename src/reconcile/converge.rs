@@ -378,7 +378,7 @@ impl Reconciler {
 
     pub(super) async fn identity(&self, session: &Session<'_>) -> Result<Identity, StepError> {
         Ok(Identity {
-            hub: self.targets.resolve(None).await?.uid,
+            hub: self.targets.hub_uid().await?,
             namespace: session.key.namespace.clone(),
             name: session.key.name.clone(),
             uid: session.object.uid().into(),

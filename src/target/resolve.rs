@@ -5,7 +5,7 @@
 //! change. Installing and uninstalling resolve in the same way (W2).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -188,6 +188,7 @@ pub struct Targets {
     clock: Arc<dyn Clock>,
     source: Arc<dyn Source>,
     metrics: Metrics,
+    hub_uid: OnceLock<String>,
     provider_file: Option<String>,
     limits: Limits,
     file: Mutex<Option<ProviderFile>>,
@@ -237,6 +238,7 @@ impl Targets {
             clock,
             source,
             metrics,
+            hub_uid: OnceLock::new(),
             provider_file,
             limits,
             file,
@@ -253,6 +255,18 @@ impl Targets {
     /// Where it is counted.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// UID of the hub's `kube-system` namespace. It never changes, so it is asked for once.
+    ///
+    /// # Errors
+    /// [`ResolveError`] when the hub does not answer.
+    pub async fn hub_uid(&self) -> Result<String, ResolveError> {
+        if let Some(uid) = self.hub_uid.get() {
+            return Ok(uid.clone());
+        }
+        let uid = self.resolve(None).await?.uid;
+        Ok(self.hub_uid.get_or_init(|| uid).clone())
     }
 
     /// The target of a reference; the hub itself for none.

@@ -19,6 +19,8 @@ mod leaders;
 #[cfg(test)]
 mod namespaces;
 #[cfg(test)]
+mod observability;
+#[cfg(test)]
 mod ownership;
 #[cfg(test)]
 mod permissions;
