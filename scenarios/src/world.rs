@@ -14,6 +14,7 @@ use knative_operator::metrics::Metrics;
 use knative_operator::rbac::{self, Rule};
 use knative_operator::reconcile::{Intervals, Reconciler};
 use knative_operator::target::cluster::Cluster;
+use knative_operator::target::grant::ProfileAccess;
 use knative_operator::target::resolve::{Limits, Seams, Targets};
 use knative_operator::target::stack::{self, Connector};
 use serde_json::{Value, json};
@@ -58,6 +59,8 @@ pub struct Options {
     pub extra_draws: u32,
     /// Whether operators elect a leader, as replicas do.
     pub leases: bool,
+    /// Who may use which ClusterProfile.
+    pub access: ProfileAccess,
     /// A permission that the operator does not have.
     pub missing: Option<Rule>,
 }
@@ -73,6 +76,7 @@ impl Options {
             rollout,
             extra_draws: 0,
             leases: false,
+            access: ProfileAccess::default(),
             missing: None,
         }
     }
@@ -283,7 +287,8 @@ impl World {
             source: Arc::new(self.files.clone()),
             metrics,
         };
-        let targets = Targets::new(seams, Some(PROVIDER_FILE.into()), limits);
+        let targets =
+            Targets::new(seams, Some(PROVIDER_FILE.into()), limits).with_access(self.options.access);
         let catalog = Catalog::new(Arc::new(self.files.clone()), self.options.bundle.root());
         let intervals = self.options.intervals.clone();
         let reconciler = Reconciler::new(targets, catalog, clock, intervals, None);

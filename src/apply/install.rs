@@ -275,12 +275,29 @@ async fn job_needs_apply(
     match live {
         None => Ok(!(same && record.is_some_and(|record| record.finished))),
         Some(_) if same => Ok(false),
+        // The record is lost, as after a hub was restored from a backup, but this is what we once created.
+        Some(live) if record.is_none() && is_settled(cluster, desired, live).await? => Ok(false),
         Some(_) if upkeep == Upkeep::Report => Ok(true),
         Some(live) => {
             let resource = cluster.resource(desired.api_version(), "Job").await?;
             cluster.delete(&resource, &live.key(), live.uid(), Propagation::Background).await?;
             Ok(true)
         }
+    }
+}
+
+/// Whether applying `desired` would change nothing of an object that we have applied before.
+async fn is_settled(cluster: &Cluster, desired: &Object, live: &Object) -> Result<bool, ClusterError> {
+    if is_as_desired(desired, live, FIELD_MANAGER) {
+        return Ok(true);
+    }
+    if owned_fields(live, FIELD_MANAGER).is_none() {
+        return Ok(false);
+    }
+    match cluster.dry_run(desired).await {
+        Ok(would_be) => Ok(would_be == *live),
+        Err(error) if error.failure.is_rejection() => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,3 +1,5 @@
+//! What the exposition holds and how much of it, whatever the fleet.
+
 use super::*;
 use crate::api::Reason;
 use crate::manifest::Object;

@@ -22,10 +22,11 @@ use crate::apply::namespace::{self, NamespaceMetadata};
 use crate::apply::observe::{Observed, observe};
 use crate::apply::prune::prune;
 use crate::index::Peer;
-use crate::manifest::{GroupKind, ObjectKey, Release, version};
+use crate::manifest::{GroupKind, ObjectKey, Release};
 use crate::metrics::Change;
 use crate::plan::{self, Facts, Owner, PhaseName, Plan};
 use crate::target::cluster::Failure;
+use crate::target::grant::Applicant;
 use crate::target::resolve::Target;
 
 /// UID in plans that are made before the anchor exists.
@@ -49,6 +50,9 @@ impl Reconciler {
         let Some(target) = self.target(session, &component, peers).await? else {
             return Ok(Next::After(self.intervals.drift));
         };
+        if !self.may_follow_definitions(session, &component, &release, &target).await? {
+            return Ok(Next::After(self.intervals.drift));
+        }
         let planned = self.plan_and_record(session, &component, &release, &target, peers).await?;
         if planned.upkeep == Upkeep::Report && !planned.drifted.is_empty() {
             return Ok(self.report_lost_anchor(session, &planned).await);
@@ -57,6 +61,9 @@ impl Reconciler {
         let (next, memory) = self.install(session, &component, &planned, &target, peers, memory).await?;
         self.keep_memory(session.object.uid(), memory);
         session.status.manifests = release.sources;
+        if session.becomes_ready() {
+            self.targets.confirm(component.spec.common.cluster_profile_ref.as_ref(), &target).await?;
+        }
         Ok(hold.map_or(next, |hold| hold.earlier(next)))
     }
 
@@ -68,18 +75,9 @@ impl Reconciler {
     ) -> Result<Option<Release>, StepError> {
         let now = self.clock.now();
         let wanted = self.catalog.target_version(component).await?;
-        let installed = session.status.version.clone();
-        if let Err(error) = version::check_migration(component.kind, &wanted, installed.as_deref()) {
-            let text = message::not_eligible(&error);
-            session.conditions().mark_false(
-                ConditionType::VersionMigrationEligible,
-                Reason::Error,
-                &text,
-                now,
-            );
+        if !self.may_follow_status(session, component, &wanted) {
             return Ok(None);
         }
-        session.conditions().mark_true(ConditionType::VersionMigrationEligible, now);
         let release = self.catalog.release(component).await?;
         if release.stale.is_empty() {
             session.conditions().clear(ConditionType::ManifestsCurrent);
@@ -124,6 +122,8 @@ impl Reconciler {
             );
             return refuse(session, Reason::TargetChanged, &text);
         }
+        let applicant = Applicant { kind: session.key.kind, namespace: session.key.namespace.clone() };
+        self.targets.permit(&applicant, asked).await?;
         let target = self.targets.resolve(asked).await?;
         let created = session.object.value()["metadata"]["creationTimestamp"].as_str().unwrap_or_default();
         let senior = peers.iter().find(|peer| {
@@ -240,13 +240,14 @@ impl Reconciler {
     ) -> Result<(), StepError> {
         let profile = component.spec.common.cluster_profile_ref.clone();
         let bound = BoundTarget { profile, cluster: target.uid.clone(), namespace: namespace.into() };
+        let members = members(plan, &bound);
         let before = session.record.target.replace(bound);
         if let Some(before) = before.filter(|before| before.cluster != target.uid) {
             let text = message::moved(&before.cluster, &target.uid, session.record.inventory.objects.len());
             let severity = Severity::Warning;
             self.events.record(&session.key, &session.object, severity, "TargetReplaced", &text).await;
         }
-        session.record.inventory.extend(&members(plan));
+        session.record.inventory.extend(&members);
         session.save_record().await.map_err(StepError::Hub)
     }
 
@@ -301,13 +302,6 @@ impl Reconciler {
     /// Turns a report into conditions. Returns whether the installation is complete.
     fn judge(&self, session: &mut Session<'_>, report: &Installation) -> bool {
         let now = self.clock.now();
-        if !report.rejected.is_empty() {
-            let refusals: Vec<_> =
-                report.rejected.iter().map(|(key, error)| format!("{key}: {}", error.failure)).collect();
-            let text = format!("Install failed with message: {}", refusals.join("; "));
-            let reason = Reason::ObjectsRejected;
-            session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
-        }
         if !report.unready.is_empty() {
             let text = message::waiting_on(report.unready.iter().map(|(key, _)| key.name.as_str()));
             session.conditions().mark_false(
@@ -328,6 +322,14 @@ impl Reconciler {
                 now,
             );
         }
+        // Last, so that Ready tells of the refusal rather than of what waits because of it.
+        if !report.rejected.is_empty() {
+            let refusals: Vec<_> =
+                report.rejected.iter().map(|(key, error)| format!("{key}: {}", error.failure)).collect();
+            let text = format!("Install failed with message: {}", refusals.join("; "));
+            let reason = Reason::ObjectsRejected;
+            session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
+        }
         report.is_complete()
     }
 
@@ -342,7 +344,8 @@ impl Reconciler {
         observed: &Observed,
     ) -> Result<(Next, bool), StepError> {
         let now = self.clock.now();
-        let (wanted, keep) = (members(plan), needed_by_others(peers, &target.uid));
+        let bound = session.record.target.as_ref().expect("it was recorded before anything was installed");
+        let (wanted, keep) = (members(plan, bound), needed_by_others(peers, &target.uid));
         let obsolete: BTreeMap<_, _> = session
             .record
             .inventory
@@ -488,9 +491,16 @@ fn namespace_metadata(component: &Component) -> NamespaceMetadata {
     })
 }
 
-/// Everything a plan holds, as inventory entries.
-fn members(plan: &Plan) -> BTreeMap<ObjectKey, String> {
-    plan.objects().map(|object| (object.key(), object.api_version().to_owned())).collect()
+/// Everything a plan holds, as inventory entries, and on a spoke the namespace of the anchor: we create it, also when
+/// no manifest mentions it.
+fn members(plan: &Plan, bound: &BoundTarget) -> BTreeMap<ObjectKey, String> {
+    let namespace = bound.profile.is_some().then(|| ObjectKey {
+        kind: GroupKind::new("", "Namespace"),
+        namespace: String::new(),
+        name: bound.namespace.clone(),
+    });
+    let planned = plan.objects().map(|object| (object.key(), object.api_version().to_owned()));
+    namespace.map(|key| (key, "v1".to_owned())).into_iter().chain(planned).collect()
 }
 
 /// Serving's internal certificates are admitted by its own webhook.

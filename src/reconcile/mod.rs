@@ -9,6 +9,7 @@ pub mod drift;
 pub mod error;
 pub mod events;
 mod finalize;
+mod migration;
 pub mod record;
 mod rollout;
 mod session;

@@ -1,3 +1,5 @@
+//! Whose turn it is.
+
 use serde_json::json;
 
 use super::*;

@@ -4,6 +4,7 @@
 //! - [`credentials`]: the seam to plugins, and the cache above it;
 //! - [`breaker`]: a cluster that does not answer is left alone for a while;
 //! - [`wires`]: transports to an endpoint, one for each client certificate;
+//! - [`grant`]: who may use which profile (pure);
 //! - [`stack`]: the one client stack, with the transport as a seam;
 //! - [`cluster`], [`mapping`]: the verbs the reconciler uses, and the kinds a cluster serves;
 //! - [`resolve`]: all of these together.
@@ -13,6 +14,7 @@ pub mod breaker;
 pub mod cluster;
 pub mod credentials;
 pub mod endpoint;
+pub mod grant;
 pub mod mapping;
 pub mod resolve;
 pub mod stack;

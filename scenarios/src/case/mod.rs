@@ -28,8 +28,12 @@ mod reference;
 #[cfg(test)]
 mod removal;
 #[cfg(test)]
+mod reports;
+#[cfg(test)]
 mod rollout;
 #[cfg(test)]
 mod shape;
+#[cfg(test)]
+mod weakness;
 
 pub use reference::reference;
