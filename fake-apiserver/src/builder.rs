@@ -21,6 +21,9 @@ const RBAC: &str = "rbac.authorization.k8s.io/v1";
 /// Events kept for each resource unless [`Builder::history`] says otherwise.
 const DEFAULT_HISTORY: usize = 10_000;
 
+/// What a cluster says it runs unless [`Builder::kubernetes`] says otherwise.
+const DEFAULT_KUBERNETES: &str = "v1.36.0";
+
 /// How long a workload takes to be ready unless [`Builder::readiness`] says otherwise.
 const DEFAULT_READY_AFTER: Duration = Duration::from_secs(2);
 
@@ -35,6 +38,7 @@ pub struct Builder {
     controllers: Controllers,
     gc_delay: Duration,
     readiness: Readiness,
+    kubernetes: String,
 }
 
 impl Default for Builder {
@@ -48,6 +52,7 @@ impl Default for Builder {
             controllers: Controllers::all(),
             gc_delay: Duration::ZERO,
             readiness: Readiness::After(DEFAULT_READY_AFTER),
+            kubernetes: DEFAULT_KUBERNETES.into(),
         }
     }
 }
@@ -104,6 +109,12 @@ impl Builder {
         self
     }
 
+    /// The version that `/version` tells, `v1.36.0` unless said otherwise. What is served stays the same.
+    pub fn kubernetes(mut self, version: &str) -> Self {
+        self.kubernetes = version.into();
+        self
+    }
+
     /// The cluster, with its standard namespaces and roles. Inside a tokio runtime the controllers start now,
     /// otherwise with the first request made inside one.
     pub fn build(self) -> FakeApiServer {
@@ -116,6 +127,7 @@ impl Builder {
             webhooks: Backends::default(),
             rbac: self.rbac,
             guarded_owners: self.guarded_owners,
+            kubernetes: self.kubernetes,
             addresses: 10,
             gc_paused: false,
             scripts: Scripts::new(self.readiness),

@@ -11,6 +11,7 @@ use crate::response::{Accept, Representation, ResponseBody, encode, plain, respo
 /// Answers a path that names no resource, if it is one of ours.
 pub(crate) fn answer(
     registry: &Registry,
+    kubernetes: &str,
     method: &Method,
     path: &str,
     accept: Accept,
@@ -27,7 +28,7 @@ pub(crate) fn answer(
         ["openapi", "v2"] => return Some(openapi::v2(registry)),
         ["openapi", "v3"] => return Some(openapi::index(registry)),
         ["openapi", "v3", root @ ..] => return Some(openapi::document(registry, &root.join("/"))),
-        ["version"] => version(),
+        ["version"] => version(kubernetes),
         [] => json!({ "paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/readyz", "/version"] }),
         ["api"] => json!({
             "kind": "APIVersions",
@@ -112,11 +113,13 @@ fn aggregated_resource(resource: &Resource, subresources: &[String]) -> Value {
     document
 }
 
-fn version() -> Value {
+fn version(kubernetes: &str) -> Value {
+    let mut numbers = kubernetes.trim_start_matches('v').split('.');
+    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
     json!({
-        "major": "1",
-        "minor": "36",
-        "gitVersion": "v1.36.0+fake",
+        "major": major,
+        "minor": minor,
+        "gitVersion": format!("{kubernetes}+fake"),
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

@@ -146,6 +146,11 @@ impl FakeApiServer {
         self.lock().storage.compact();
     }
 
+    /// From now on `/version` tells this version, as after an upgrade in place. What is served stays the same.
+    pub fn set_kubernetes(&self, version: &str) {
+        self.lock().kubernetes = version.into();
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.inner.state.lock()
     }

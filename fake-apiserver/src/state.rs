@@ -27,6 +27,8 @@ pub(crate) struct State {
     pub(crate) rbac: bool,
     /// Whether owner references need permissions of their own.
     pub(crate) guarded_owners: bool,
+    /// What `/version` says, for instance `v1.36.0`.
+    pub(crate) kubernetes: String,
     /// Addresses handed out to Services.
     pub(crate) addresses: u32,
     /// Whether the garbage collector rests.
@@ -46,6 +48,7 @@ impl State {
             ids: self.ids.clone(),
             tokens: self.tokens.clone(),
             webhooks: self.webhooks.clone(),
+            kubernetes: self.kubernetes.clone(),
             scripts: self.scripts.clone(),
             ..*self
         }

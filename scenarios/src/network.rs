@@ -48,11 +48,13 @@ pub struct Network {
     extras: Arc<Mutex<Extras>>,
 }
 
-/// What only searches use.
+/// What only some worlds use.
 #[derive(Default)]
 struct Extras {
     tap: Option<Arc<dyn Tap>>,
     meddler: Option<Arc<dyn Meddler>>,
+    /// Connections that were opened.
+    opened: Vec<Endpoint>,
     /// Certificate authorities by address; a client that trusts another one is refused.
     authorities: BTreeMap<String, Vec<u8>>,
     /// The last answer to each read, when they are remembered.
@@ -120,6 +122,11 @@ impl Network {
     /// Puts somebody between the operator and all wires.
     pub fn set_meddler(&self, meddler: Arc<dyn Meddler>) {
         self.extras.lock().meddler = Some(meddler);
+    }
+
+    /// The connections that were opened so far.
+    pub fn opened(&self) -> Vec<Endpoint> {
+        self.extras.lock().opened.clone()
     }
 
     /// From now on only clients that trust this authority reach the address.
@@ -380,6 +387,7 @@ impl Network {
 
 impl Connector for Network {
     fn connect(&self, endpoint: &Endpoint) -> Result<Transport, ConnectError> {
+        self.extras.lock().opened.push(endpoint.clone());
         match endpoint.server.parse::<http::Uri>() {
             Ok(uri) if uri.scheme_str() == Some("https") => {
                 Ok(self.transport_trusting(&endpoint.server, endpoint.certificate_authority.clone()))

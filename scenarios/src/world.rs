@@ -13,6 +13,7 @@ use knative_operator::manifest::{Catalog, Library};
 use knative_operator::rbac::{self, Rule};
 use knative_operator::reconcile::{Intervals, Reconciler};
 use knative_operator::target::cluster::Cluster;
+use knative_operator::target::grant::ProfileAccess;
 use knative_operator::target::resolve::{Limits, Seams, Targets};
 use knative_operator::target::stack::{self, Connector};
 use serde_json::{Value, json};
@@ -59,6 +60,8 @@ pub struct Options {
     pub extra_draws: u32,
     /// Whether operators elect a leader, as replicas do.
     pub leases: bool,
+    /// Who may use which ClusterProfile.
+    pub access: ProfileAccess,
     /// A permission that the operator does not have.
     pub missing: Option<Rule>,
     /// What other worlds have parsed of the same releases.
@@ -76,6 +79,7 @@ impl Options {
             rollout,
             extra_draws: 0,
             leases: false,
+            access: ProfileAccess::default(),
             missing: None,
             library: Library::default(),
         }
@@ -328,7 +332,8 @@ impl World {
             clock: clock.clone(),
             source: Arc::new(self.files.clone()),
         };
-        let targets = Targets::new(seams, Some(PROVIDER_FILE.into()), limits);
+        let targets =
+            Targets::new(seams, Some(PROVIDER_FILE.into()), limits).with_access(self.options.access);
         let catalog = Catalog::new(Arc::new(self.files.clone()), self.options.bundle.root())
             .with_library(self.options.library.clone());
         let intervals = self.options.intervals.clone();

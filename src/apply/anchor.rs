@@ -3,8 +3,6 @@
 //! It is the parent of an ApplySet (KEP-3659), and the record by which two hubs, or a hub and its restored copy, tell
 //! their installations apart.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::inventory::Inventory;
@@ -20,8 +18,6 @@ pub const HUB: &str = "operator.knative.dev/hub-uid";
 pub const CR: &str = "operator.knative.dev/cr";
 /// Annotation with the UID of the custom resource on the hub.
 pub const CR_UID: &str = "operator.knative.dev/cr-uid";
-/// Annotation that marks a namespace as created by us, with the UID of the custom resource.
-pub const CREATED_FOR: &str = "operator.knative.dev/created-for";
 const DESCRIPTION: &str = "Owner of everything that knative-operator installed here for one custom resource on its \
     hub. Deleting it makes the garbage collector delete all of that; to uninstall, delete the custom resource on the \
     hub instead.";
@@ -125,46 +121,6 @@ pub fn judge(
     let cr = anchor.annotation(CR).unwrap_or("an unnamed custom resource");
     let place = if hub == me.hub { "of this hub".to_owned() } else { format!("of hub {hub}") };
     Verdict::Foreign(format!("{} {cr} {place}", me.kind))
-}
-
-/// Whom an existing namespace belongs to is left alone; an absent one is created with these.
-#[derive(Clone, Debug, Default)]
-pub struct NamespaceMetadata {
-    /// Labels.
-    pub labels: BTreeMap<String, String>,
-    /// Annotations.
-    pub annotations: BTreeMap<String, String>,
-}
-
-/// Makes sure that the namespace exists and is not going away.
-///
-/// # Errors
-/// [`AnchorError`].
-pub async fn ensure_namespace(
-    cluster: &Cluster,
-    namespace: &str,
-    me: &Identity,
-    metadata: &NamespaceMetadata,
-) -> Result<(), AnchorError> {
-    let terminating =
-        || AnchorError::NamespaceTerminating { namespace: namespace.into(), cluster: cluster.name().into() };
-    let resource = cluster.resource("v1", "Namespace").await?;
-    if let Some(live) = cluster.get(&resource, "", namespace).await? {
-        let phase = &live.value()["status"]["phase"];
-        let going = phase == "Terminating" || live.value()["metadata"]["deletionTimestamp"].is_string();
-        return if going { Err(terminating()) } else { Ok(()) };
-    }
-    let mut labels = metadata.labels.clone();
-    labels.insert("app.kubernetes.io/managed-by".into(), "knative-operator".into());
-    let mut annotations = metadata.annotations.clone();
-    annotations.insert(CREATED_FOR.into(), me.uid.clone());
-    let object =
-        typed("Namespace", &json!({"name": namespace, "labels": labels, "annotations": annotations}));
-    match cluster.create(&object).await {
-        Ok(_) => Ok(()),
-        Err(error) if error.failure.is_already_exists() => Ok(()),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Our claim on an anchor: where it is, who we are, and whose anchors become ours.

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::StreamExt;
 
 use super::inventory::{Inventory, JobRecord};
+use super::namespace;
 use super::observe::Observed;
 use super::ready::{Readiness, job_finished, readiness};
-use super::shape::{Fingerprint, fingerprint, is_as_desired, owned_fields, was_written_by_us};
+use super::shape::{Fingerprint, fingerprint, is_as_desired, owned_fields};
 use crate::manifest::{GroupKind, Object, ObjectKey};
 use crate::plan::{Phase, PhaseName, Plan};
-use crate::target::cluster::{Cluster, ClusterError, FIELD_MANAGER, Failure, Propagation};
+use crate::target::cluster::{Cluster, ClusterError, FIELD_MANAGER, Propagation};
 
 /// Applies at a time, for one custom resource (the cluster has a bound of its own over all of them).
 const APPLIES_IN_FLIGHT: usize = 16;
@@ -100,7 +101,9 @@ pub struct Gate {
     pub workload: ObjectKey,
 }
 
-/// Applies what differs; `digests` are those of the objects in `phases`. `status` of desired objects must be left out: it is not ours to write. An object that the cluster refuses for what it is does not stop the others.
+/// Applies what differs; `digests` are those of the objects in `phases`. `status` of desired objects must be left out:
+/// it is not ours to write. An object that the cluster refuses for what it is does not stop the others. Namespaces
+/// that are not there are created for the custom resource with UID `created_for`.
 ///
 /// # Errors
 /// The first failure that concerns the cluster rather than one object.
@@ -108,6 +111,7 @@ pub async fn install(
     cluster: &Cluster,
     (phases, digests): (&[Phase], &Digests),
     gates: &[Gate],
+    created_for: &str,
     observed: &Observed,
     inventory: &mut Inventory,
     memory: &mut Memory,
@@ -134,7 +138,7 @@ pub async fn install(
                 continue;
             }
             let step = decide(cluster, (object, digests[&key]), live.get(&key), inventory, memory).await?;
-            steps.push(take(cluster, step));
+            steps.push(take(cluster, step, created_for));
         }
         let mut steps = futures::stream::iter(steps).buffered(APPLIES_IN_FLIGHT);
         while let Some(outcome) = steps.next().await {
@@ -210,15 +214,25 @@ async fn decide<'a>(
 async fn take<'a>(
     cluster: &Cluster,
     step: Step<'a>,
+    created_for: &str,
 ) -> Option<(&'a Object, Result<(Object, bool), ClusterError>)> {
     match step {
         Step::Nothing => None,
-        Step::Apply(desired) => Some((desired, cluster.apply(desired).await.map(|stored| (stored, true)))),
+        Step::Apply(desired) => {
+            Some((desired, write(cluster, desired, created_for).await.map(|stored| (stored, true))))
+        }
         Step::Ask(desired, live) => match cluster.dry_run(desired).await {
             Ok(would_be) if would_be == live => Some((desired, Ok((live, false)))),
-            Ok(_) => Some((desired, cluster.apply(desired).await.map(|stored| (stored, true)))),
+            Ok(_) => Some((desired, write(cluster, desired, created_for).await.map(|stored| (stored, true)))),
             Err(error) => Some((desired, Err(error))),
         },
+    }
+}
+
+async fn write(cluster: &Cluster, desired: &Object, created_for: &str) -> Result<Object, ClusterError> {
+    match desired.is("", "Namespace") {
+        true => namespace::apply(cluster, desired, created_for).await,
+        false => cluster.apply(desired).await,
     }
 }
 
@@ -235,11 +249,28 @@ async fn job_needs_apply(
     match live {
         None => Ok(!(same && record.is_some_and(|record| record.finished))),
         Some(_) if same => Ok(false),
+        // The record is lost, as after a hub was restored from a backup, but this is what we once created.
+        Some(live) if record.is_none() && is_settled(cluster, desired, live).await? => Ok(false),
         Some(live) => {
             let resource = cluster.resource(desired.api_version(), "Job").await?;
             cluster.delete(&resource, &live.key(), live.uid(), Propagation::Background).await?;
             Ok(true)
         }
+    }
+}
+
+/// Whether applying `desired` would change nothing of an object that we have applied before.
+async fn is_settled(cluster: &Cluster, desired: &Object, live: &Object) -> Result<bool, ClusterError> {
+    if is_as_desired(desired, live, FIELD_MANAGER) {
+        return Ok(true);
+    }
+    if owned_fields(live, FIELD_MANAGER).is_none() {
+        return Ok(false);
+    }
+    match cluster.dry_run(desired).await {
+        Ok(would_be) => Ok(would_be == *live),
+        Err(error) if error.failure.is_rejection() => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -300,35 +331,4 @@ fn pending_kinds(phases: &[Phase], live: &Live<'_>) -> BTreeSet<GroupKind> {
 fn is_established(definition: &Object) -> bool {
     let conditions = definition.value()["status"]["conditions"].as_array();
     conditions.into_iter().flatten().any(|c| c["type"] == "Established" && c["status"] == "True")
-}
-
-/// Deletes members that are not wanted any more. Returns what is still there, with why if the cluster refused.
-///
-/// # Errors
-/// The first failure that concerns the cluster rather than one object.
-pub async fn prune(
-    cluster: &Cluster,
-    obsolete: &BTreeMap<ObjectKey, String>,
-    observed: &Observed,
-) -> Result<Vec<(ObjectKey, Option<ClusterError>)>, ClusterError> {
-    let mut left = Vec::new();
-    for (key, api_version) in obsolete.iter().rev() {
-        let resource = match cluster.resource(api_version, &key.kind.kind).await {
-            Ok(resource) => resource,
-            Err(error) if matches!(error.failure, Failure::NoMatch { .. }) => continue,
-            Err(error) => return Err(error),
-        };
-        let live = match observed.objects.get(key) {
-            Some(live) => Some(live.clone()),
-            // Somebody may have taken our label off.
-            None => cluster.get(&resource, &key.namespace, &key.name).await?.filter(was_written_by_us),
-        };
-        let Some(live) = live else { continue };
-        match cluster.delete(&resource, key, live.uid(), Propagation::Background).await {
-            Ok(()) => left.push((key.clone(), None)),
-            Err(error) if error.failure.is_rejection() => left.push((key.clone(), Some(error))),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(left)
 }

@@ -5,7 +5,9 @@
 //! - [`shape`]: whether a live object is as desired (pure);
 //! - [`ready`]: whether a workload has rolled out (pure);
 //! - [`observe`]: one list per kind;
-//! - [`install`]: phases, then prune;
+//! - [`namespace`]: created with a mark, released only with it and when empty;
+//! - [`install`]: the phases of a plan, in order;
+//! - [`prune`]: what is not wanted any more;
 //! - [`uninstall`]: the way back.
 //!
 //! Nothing here knows about Knative or about conditions.
@@ -13,7 +15,9 @@
 pub mod anchor;
 pub mod install;
 pub mod inventory;
+pub mod namespace;
 pub mod observe;
+pub mod prune;
 pub mod ready;
 pub mod shape;
 pub mod uninstall;

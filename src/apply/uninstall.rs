@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::anchor::{Anchor, CREATED_FOR};
+use super::anchor::Anchor;
 use super::inventory::Inventory;
+use super::namespace::{self, Release};
 use super::shape::was_written_by_us;
 use crate::manifest::{GroupKind, Object, ObjectKey};
 use crate::target::cluster::{Cluster, ClusterError, Detail, Failure, Propagation};
@@ -98,7 +99,11 @@ impl Uninstall<'_> {
         }
         for (key, live) in self.find(&members, inventory).await? {
             if stage == Stage::Namespaces {
-                self.release_namespace(&key, &live, inventory, &mut removal).await?;
+                let ours = |key: &ObjectKey| inventory.objects.contains_key(key);
+                match namespace::release(self.cluster, &live, self.owner_uid, &ours).await? {
+                    Release::Released => drop(inventory.objects.remove(&key)),
+                    Release::Draining => removal.remaining.push(key),
+                }
                 continue;
             }
             self.delete(&key, &live, &members[&key], &mut removal).await?;
@@ -230,74 +235,5 @@ impl Uninstall<'_> {
         let key = anchor.key();
         let found = self.cluster.get(&resource, &key.namespace, &key.name).await?;
         Ok(found.is_some_and(|found| found.uid() == anchor.uid()))
-    }
-
-    /// Deletes a namespace that we created and that holds nothing foreign; from any other our metadata is withdrawn.
-    async fn release_namespace(
-        &self,
-        key: &ObjectKey,
-        live: &Object,
-        inventory: &mut Inventory,
-        removal: &mut Removal,
-    ) -> Result<(), ClusterError> {
-        let resource = self.cluster.resource("v1", "Namespace").await?;
-        if live.value()["metadata"]["deletionTimestamp"].is_string() {
-            removal.remaining.push(key.clone());
-            return Ok(());
-        }
-        let ours = live.annotation(CREATED_FOR) == Some(self.owner_uid);
-        if ours && !self.may_hold_others(&key.name, inventory).await? {
-            self.cluster.delete(&resource, key, live.uid(), Propagation::Background).await?;
-            if self.cluster.get(&resource, "", &key.name).await?.is_some() {
-                removal.remaining.push(key.clone());
-                return Ok(());
-            }
-        } else {
-            let bare =
-                serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key.name}});
-            let bare = Object::try_from(bare).expect("a complete object");
-            self.cluster.apply(&bare).await?;
-        }
-        inventory.objects.remove(key);
-        Ok(())
-    }
-
-    /// Whether anything in the namespace is neither ours nor made by Kubernetes for every namespace, or may not be seen:
-    /// what cannot be seen is not deleted.
-    async fn may_hold_others(&self, namespace: &str, inventory: &Inventory) -> Result<bool, ClusterError> {
-        for resource in self.cluster.namespaced_resources().await? {
-            let found = match self.cluster.list_in(&resource, namespace).await {
-                Err(error) if error.failure.is_forbidden() => {
-                    let kind = &resource.kind;
-                    tracing::warn!(
-                        namespace,
-                        kind,
-                        "the namespace is left, because {kind} may not be listed in it"
-                    );
-                    return Ok(true);
-                }
-                found => found?,
-            };
-            for object in found {
-                let key = object.key();
-                if !is_incidental(&key) && !inventory.objects.contains_key(&key) {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-}
-
-/// What every namespace holds, or what others leave behind about objects that are gone.
-fn is_incidental(key: &ObjectKey) -> bool {
-    match (key.kind.group.as_str(), key.kind.kind.as_str()) {
-        ("", "ConfigMap") => key.name == "kube-root-ca.crt",
-        ("", "ServiceAccount") => key.name == "default",
-        ("", "Event" | "Endpoints") => true,
-        ("events.k8s.io", "Event")
-        | ("coordination.k8s.io", "Lease")
-        | ("discovery.k8s.io", "EndpointSlice") => true,
-        _ => false,
     }
 }

@@ -18,7 +18,7 @@ use crate::api::{Component, ComponentKind, ManifestUrl};
 use crate::source::{Source, SourceError, shown};
 
 /// Label with the release an object belongs to.
-const VERSION_LABEL: &str = "app.kubernetes.io/version";
+pub const VERSION_LABEL: &str = "app.kubernetes.io/version";
 
 /// The packages of a data root.
 const PACKAGES: [&str; 5] =

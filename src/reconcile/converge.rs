@@ -8,18 +8,23 @@ use std::sync::Arc;
 
 use super::desired::Desired;
 use super::error::StepError;
+use super::events::Severity;
+use super::finalize::needed_by_others;
 use super::record::BoundTarget;
 use super::session::Session;
 use super::{ADOPT, Next, Reconciler};
 use crate::api::message;
 use crate::api::{ClusterProfileRef, Component, ComponentKind, ConditionStatus, ConditionType, Reason};
-use crate::apply::anchor::{self, AnchorError, Claim, Identity, NamespaceMetadata};
-use crate::apply::install::{Gate, Installation, Memory, install, prune};
+use crate::apply::anchor::{self, AnchorError, Claim, Identity};
+use crate::apply::install::{Gate, Installation, Memory, install};
+use crate::apply::namespace::{self, NamespaceMetadata};
 use crate::apply::observe::{Observed, observe};
+use crate::apply::prune::prune;
 use crate::index::Peer;
-use crate::manifest::{GroupKind, ObjectKey, Release, version};
+use crate::manifest::{GroupKind, ObjectKey, Release};
 use crate::plan::{self, Facts, Owner, PhaseName, Plan};
 use crate::target::cluster::Failure;
+use crate::target::grant::Applicant;
 use crate::target::resolve::Target;
 
 /// UID in plans that are made before the anchor exists.
@@ -38,12 +43,19 @@ impl Reconciler {
         let Some(target) = self.target(session, &component, peers).await? else {
             return Ok(Next::After(self.intervals.drift));
         };
+        if !self.may_follow_definitions(session, &component, &release, &target).await? {
+            return Ok(Next::After(self.intervals.drift));
+        }
         let (desired, owner_uid) =
             self.plan_and_record(session, &component, &release, &target, peers).await?;
         let memory = self.take_memory(session.object.uid());
-        let (next, memory) = self.install(session, &component, &desired, &target, &owner_uid, memory).await?;
+        let (next, memory) =
+            self.install(session, &component, &desired, (&target, &owner_uid), peers, memory).await?;
         self.keep_memory(session.object.uid(), memory);
         session.status.manifests = release.sources;
+        if session.becomes_ready() {
+            self.targets.confirm(component.spec.common.cluster_profile_ref.as_ref(), &target).await?;
+        }
         Ok(next)
     }
 
@@ -55,18 +67,9 @@ impl Reconciler {
     ) -> Result<Option<Release>, StepError> {
         let now = self.clock.now();
         let wanted = self.catalog.target_version(component).await?;
-        let installed = session.status.version.clone();
-        if let Err(error) = version::check_migration(component.kind, &wanted, installed.as_deref()) {
-            let text = message::not_eligible(&error);
-            session.conditions().mark_false(
-                ConditionType::VersionMigrationEligible,
-                Reason::Error,
-                &text,
-                now,
-            );
+        if !self.may_follow_status(session, component, &wanted) {
             return Ok(None);
         }
-        session.conditions().mark_true(ConditionType::VersionMigrationEligible, now);
         let release = self.catalog.release(component).await?;
         if release.stale.is_empty() {
             session.conditions().clear(ConditionType::ManifestsCurrent);
@@ -111,6 +114,8 @@ impl Reconciler {
             );
             return refuse(session, Reason::TargetChanged, &text);
         }
+        let applicant = Applicant { kind: session.key.kind, namespace: session.key.namespace.clone() };
+        self.targets.permit(&applicant, asked).await?;
         let target = self.targets.resolve(asked).await?;
         let created = session.object.value()["metadata"]["creationTimestamp"].as_str().unwrap_or_default();
         let senior = peers.iter().find(|peer| {
@@ -171,11 +176,11 @@ impl Reconciler {
             return Ok((desired, planned_uid));
         }
         let metadata = namespace_metadata(component);
-        if let Err(error) = anchor::ensure_namespace(&target.cluster, &namespace, &me, &metadata).await {
-            if matches!(error, AnchorError::NamespaceTerminating { .. }) {
-                self.withdraw_webhooks(session, target, found.as_ref(), peers).await?;
-            }
-            return Err(error.into());
+        let live = namespace::ensure(&target.cluster, &namespace, &me.uid, &metadata).await;
+        if namespace::is_terminating(&live.map_err(StepError::Target)?) {
+            self.withdraw_webhooks(session, target, found.as_ref(), peers).await?;
+            let cluster = target.cluster.name().into();
+            return Err(AnchorError::NamespaceTerminating { namespace, cluster }.into());
         }
         let anchor = claim.ensure(found, &session.record.inventory).await?;
         let uid = anchor.uid().to_owned();
@@ -208,12 +213,14 @@ impl Reconciler {
     ) -> Result<(), StepError> {
         let profile = component.spec.common.cluster_profile_ref.clone();
         let bound = BoundTarget { profile, cluster: target.uid.clone(), namespace: namespace.into() };
-        let moved = session.record.target.as_ref().is_some_and(|before| before.cluster != bound.cluster);
-        if moved {
-            tracing::warn!(object = %session.key, cluster = target.uid, "the profile leads to another cluster now");
+        let members = members(plan, &bound);
+        let before = session.record.target.replace(bound);
+        if let Some(before) = before.filter(|before| before.cluster != target.uid) {
+            let text = message::moved(&before.cluster, &target.uid, session.record.inventory.objects.len());
+            let severity = Severity::Warning;
+            self.events.record(&session.key, &session.object, severity, "TargetReplaced", &text).await;
         }
-        session.record.target = Some(bound);
-        session.record.inventory.extend(&members(plan));
+        session.record.inventory.extend(&members);
         session.save_record().await.map_err(StepError::Hub)
     }
 
@@ -222,8 +229,8 @@ impl Reconciler {
         session: &mut Session<'_>,
         component: &Component,
         desired: &Desired,
-        target: &Target,
-        owner_uid: &str,
+        (target, owner_uid): (&Target, &str),
+        peers: &[Peer],
         mut memory: Memory,
     ) -> Result<(Next, Memory), StepError> {
         let selector = self.selector(session);
@@ -232,11 +239,12 @@ impl Reconciler {
             observe(&target.cluster, &kinds, &selector, &memory).await.map_err(StepError::Target)?;
         let Desired { plan, digests } = desired;
         let gates = gates(component.kind, session, plan);
+        let uid = session.object.uid().to_owned();
         let inventory = &mut session.record.inventory;
-        let report =
-            install(&target.cluster, (&plan.phases, digests), &gates, &observed, inventory, &mut memory)
-                .await
-                .map_err(StepError::Target)?;
+        let phases = (plan.phases.as_slice(), digests);
+        let report = install(&target.cluster, phases, &gates, &uid, &observed, inventory, &mut memory)
+            .await
+            .map_err(StepError::Target)?;
         if !report.written.is_empty() {
             tracing::info!(object = %session.key, cluster = target.cluster.name(), owner = owner_uid,
                 objects = report.written.len(), "applied");
@@ -249,20 +257,13 @@ impl Reconciler {
                 memory,
             ));
         }
-        let next = self.prune(session, plan, target, &observed).await?;
+        let next = self.prune(session, plan, target, peers, &observed).await?;
         Ok((next, memory))
     }
 
     /// Turns a report into conditions. Returns whether the installation is complete.
     fn judge(&self, session: &mut Session<'_>, report: &Installation) -> bool {
         let now = self.clock.now();
-        if !report.rejected.is_empty() {
-            let refusals: Vec<_> =
-                report.rejected.iter().map(|(key, error)| format!("{key}: {}", error.failure)).collect();
-            let text = format!("Install failed with message: {}", refusals.join("; "));
-            let reason = Reason::ObjectsRejected;
-            session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
-        }
         if !report.unready.is_empty() {
             let text = message::waiting_on(report.unready.iter().map(|(key, _)| key.name.as_str()));
             session.conditions().mark_false(
@@ -283,6 +284,14 @@ impl Reconciler {
                 now,
             );
         }
+        // Last, so that Ready tells of the refusal rather than of what waits because of it.
+        if !report.rejected.is_empty() {
+            let refusals: Vec<_> =
+                report.rejected.iter().map(|(key, error)| format!("{key}: {}", error.failure)).collect();
+            let text = format!("Install failed with message: {}", refusals.join("; "));
+            let reason = Reason::ObjectsRejected;
+            session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
+        }
         report.is_complete()
     }
 
@@ -292,19 +301,23 @@ impl Reconciler {
         session: &mut Session<'_>,
         plan: &Plan,
         target: &Target,
+        peers: &[Peer],
         observed: &Observed,
     ) -> Result<Next, StepError> {
         let now = self.clock.now();
-        let wanted = members(plan);
+        let bound = session.record.target.as_ref().expect("it was recorded before anything was installed");
+        let (wanted, keep) = (members(plan, bound), needed_by_others(peers, &target.uid));
         let obsolete: BTreeMap<_, _> = session
             .record
             .inventory
             .objects
             .iter()
-            .filter(|(key, _)| !wanted.contains_key(key) && key.kind.kind != "CustomResourceDefinition")
+            .filter(|(key, _)| !wanted.contains_key(key) && !keep.contains(key))
+            .filter(|(key, _)| key.kind.kind != "CustomResourceDefinition")
             .map(|(key, api_version)| (key.clone(), api_version.clone()))
             .collect();
-        let left = prune(&target.cluster, &obsolete, observed).await.map_err(StepError::Target)?;
+        let uid = session.object.uid();
+        let left = prune(&target.cluster, &obsolete, uid, observed).await.map_err(StepError::Target)?;
         let still: BTreeSet<&ObjectKey> = left.iter().map(|(key, _)| key).collect();
         session.record.inventory.objects.retain(|key, _| wanted.contains_key(key) || still.contains(key));
         let refused: Vec<_> = left
@@ -419,9 +432,16 @@ fn namespace_metadata(component: &Component) -> NamespaceMetadata {
     })
 }
 
-/// Everything a plan holds, as inventory entries.
-fn members(plan: &Plan) -> BTreeMap<ObjectKey, String> {
-    plan.objects().map(|object| (object.key(), object.api_version().to_owned())).collect()
+/// Everything a plan holds, as inventory entries, and on a spoke the namespace of the anchor: we create it, also when
+/// no manifest mentions it.
+fn members(plan: &Plan, bound: &BoundTarget) -> BTreeMap<ObjectKey, String> {
+    let namespace = bound.profile.is_some().then(|| ObjectKey {
+        kind: GroupKind::new("", "Namespace"),
+        namespace: String::new(),
+        name: bound.namespace.clone(),
+    });
+    let planned = plan.objects().map(|object| (object.key(), object.api_version().to_owned()));
+    namespace.map(|key| (key, "v1".to_owned())).into_iter().chain(planned).collect()
 }
 
 /// Serving's internal certificates are admitted by its own webhook.

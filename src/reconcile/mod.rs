@@ -9,6 +9,7 @@ mod desired;
 pub mod error;
 pub mod events;
 mod finalize;
+mod migration;
 pub mod record;
 mod session;
 

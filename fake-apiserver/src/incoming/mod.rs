@@ -44,7 +44,8 @@ impl Incoming<'_> {
         rbac::authorize(state, &self.user, self.info)?;
         let accept = Accept::parse(text_header(&self.parts.headers, header::ACCEPT))?;
         if !self.info.is_resource {
-            let found = discovery::answer(&state.registry, &self.parts.method, &self.info.path, accept);
+            let (registry, kubernetes) = (&state.registry, state.kubernetes.as_str());
+            let found = discovery::answer(registry, kubernetes, &self.parts.method, &self.info.path, accept);
             return found.ok_or_else(|| self.unknown_path());
         }
         let mut call = self.route(state)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::issuer::Behaviour;
 use crate::runtime::run;
 use crate::seed::Seed;
-use crate::story::{SERVING, serving};
+use crate::story::{SERVING, inventory, serving};
 use crate::world::{Options, PROVIDER_FILE, World, address, profile};
 use serde_json::json;
 
@@ -16,6 +16,23 @@ fn prepared(seed: u64) -> World {
     world.add_spoke("east");
     world.submit(serving("1.23.0", Some("east")));
     world
+}
+
+#[test]
+fn a_spoke_with_too_old_a_kubernetes_is_left_alone_until_it_is_upgraded() {
+    run(|| async {
+        let mut world = World::new(Options::new(Seed(90)));
+        let spoke = world.add_spoke("east");
+        spoke.server.set_kubernetes("v1.32.9");
+        let before = inventory(&spoke);
+        world.start_operator();
+        world.submit(serving("1.23.0", Some("east")));
+        let text = world.says(SERVING, "TargetClusterResolved", "False", "KubernetesTooOld").await;
+        assert!(text.contains("v1.32.9"), "{text}");
+        assert_eq!(inventory(&spoke), before);
+        spoke.server.set_kubernetes("v1.33.0");
+        world.ready(SERVING, "1.23.0").await;
+    });
 }
 
 #[test]

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod accidents;
+#[cfg(test)]
 mod definitions;
 #[cfg(test)]
 mod hands;
@@ -13,6 +15,8 @@ mod isolation;
 #[cfg(test)]
 mod leaders;
 #[cfg(test)]
+mod namespaces;
+#[cfg(test)]
 mod ownership;
 #[cfg(test)]
 mod permissions;
@@ -20,6 +24,10 @@ mod reference;
 #[cfg(test)]
 mod removal;
 #[cfg(test)]
+mod reports;
+#[cfg(test)]
 mod shape;
+#[cfg(test)]
+mod weakness;
 
 pub use reference::reference;

@@ -153,4 +153,5 @@ kinds! {
     Flap Workloads 2 "Deployments come and go";
     Steady Workloads 4 "Deployments get ready as usual";
     Replace Replacements 3 "a spoke is replaced by a fresh cluster";
+    UpgradeSpoke Replacements 3 "a spoke gets another Kubernetes in place";
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fake_apiserver::Readiness;
+use fake_apiserver::fault::{Action, Match, Rule};
 use knative_operator::api::ComponentKind;
 use knative_operator::plan::anchor_name;
 use serde_json::{Value, json};
@@ -39,6 +40,10 @@ impl Stage {
                 let Some(object) = pick(&site, step) else { return false };
                 let key = key_of(&object);
                 let id = (&*key.kind.group, &*key.kind.kind, &*key.namespace, &*key.name);
+                if key.kind.kind == "Namespace" {
+                    // Everything in it goes, by the same hand.
+                    self.facts.release(spoke, &key.name);
+                }
                 self.world.delete(&site, id);
             }
             Kind::GcPause => site.server.pause_gc(),
@@ -47,6 +52,7 @@ impl Stage {
             Kind::Flap => self.set_readiness(&site, Readiness::Flapping(Duration::from_secs(20))),
             Kind::Steady => self.set_readiness(&site, Readiness::After(self.world.options().rollout)),
             Kind::Replace => self.replace(spoke),
+            Kind::UpgradeSpoke => self.upgrade(&site, step),
             _ => return false,
         }
         true
@@ -87,6 +93,18 @@ impl Stage {
         let Some(object) = pick(site, step) else { return false };
         let key = key_of(&object);
         self.change(site, (&key.kind.group, &key.kind.kind, &key.namespace, &key.name), change)
+    }
+
+    /// The API server restarts with another version: connections break, requests are refused for a while, and its
+    /// watch cache begins anew.
+    fn upgrade(&mut self, site: &Site, step: &Step) {
+        site.server.set_kubernetes(&format!("v1.{}.0", 33 + step.amount % 5));
+        site.link.drop_connections();
+        site.server.compact();
+        let times = 1 + u64::from(step.amount % 20);
+        let when = Match::any().times(times);
+        let rule = site.link.add(Rule { when, then: Action::status(503, "ServiceUnavailable") });
+        self.pending.push((site.clone(), rule, times));
     }
 
     /// A fresh cluster under the same name; what was on the old one is gone with it.
