@@ -22,6 +22,7 @@ use crate::seed::Seed;
 use crate::strike::{Blow, OUTAGE, STALL, Strike};
 use crate::trace::{Trace, short_digest};
 use crate::wire::{Letter, Meddler, Seen, Tap};
+use crate::world::HUB;
 
 /// One cluster and the wire to it.
 #[derive(Clone)]
@@ -60,6 +61,8 @@ struct Extras {
     memory: Option<BTreeMap<(String, String), (http::response::Parts, Bytes)>>,
     /// Reads to come that get a stale answer, by address.
     stale: BTreeMap<String, u32>,
+    /// The start of an operator that does not reach the hub.
+    severed: Option<u64>,
 }
 
 impl Network {
@@ -134,6 +137,15 @@ impl Network {
     /// The next `reads` at this address get the answer that the same read got the last time.
     pub fn serve_stale(&self, address: &str, reads: u32) {
         self.extras.lock().stale.insert(address.into(), reads);
+    }
+
+    /// From now on this start of an operator (none: nobody) does not reach the hub.
+    pub fn sever(&self, replica: Option<u64>) {
+        self.extras.lock().severed = replica;
+    }
+
+    fn is_severed(&self, letter: &Letter) -> bool {
+        letter.address == HUB && self.extras.lock().severed == Some(letter.replica)
     }
 
     /// A transport to an address, for a client that trusts an authority (none: any). Who is there is looked up with
@@ -227,8 +239,12 @@ impl Network {
             self.trace.exchange(&letter.address, &method, &path, 0, "nobody there");
             return Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into());
         };
+        if self.is_severed(&letter) {
+            self.trace.exchange(&site.name, &method, &path, 0, "cut off");
+            return Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into());
+        }
         let what = format!("{path} {}", short_digest(&letter.body));
-        let blow = self.strike.next(&letter);
+        let blow = self.strike.next(&site.name, &letter);
         if let Some(blow) = blow {
             self.trace.note(format_args!("{} !! {} at {method} {path}", site.name, blow.name()));
             if let Some(answer) = self.strike_before(blow, &site, &letter).await {
@@ -245,7 +261,7 @@ impl Network {
             Ok(response) => {
                 match blow {
                     Some(Blow::CrashAfter) => {
-                        self.strike.crash();
+                        self.strike.crash(letter.replica);
                         std::future::pending().await
                     }
                     Some(Blow::ErrorAfter) => return Ok(refusal(504, "Timeout")),
@@ -273,7 +289,7 @@ impl Network {
         match blow {
             Blow::ErrorBefore => Some(Ok(refusal(500, "InternalError"))),
             Blow::CrashBefore => {
-                self.strike.crash();
+                self.strike.crash(letter.replica);
                 std::future::pending().await
             }
             Blow::Stall => {

@@ -118,7 +118,7 @@ pub async fn install(
 ) -> Result<Installation, ClusterError> {
     let wanted: BTreeSet<_> = phases.iter().flat_map(|p| &p.objects).map(Object::key).collect();
     memory.retain(&wanted);
-    let mut live = observed.objects.clone();
+    let mut live = Live { observed: &observed.objects, written: BTreeMap::new() };
     let mut report = Installation::default();
     for phase in phases {
         let held = gates.iter().any(|gate| {
@@ -149,7 +149,7 @@ pub async fn install(
                     if written {
                         report.written.push(object.key());
                     }
-                    live.insert(object.key(), stored);
+                    live.written.insert(object.key(), stored);
                 }
                 Some((object, Err(error))) if error.failure.is_rejection() => {
                     report.rejected.push((object.key(), error));
@@ -162,6 +162,18 @@ pub async fn install(
     report.unready = objects.filter_map(|object| unready(&object.key(), &live)).collect();
     record_jobs(phases, &live, inventory);
     Ok(report)
+}
+
+/// The objects on the cluster: as they were found, and as they were written since.
+struct Live<'a> {
+    observed: &'a BTreeMap<ObjectKey, Object>,
+    written: BTreeMap<ObjectKey, Object>,
+}
+
+impl Live<'_> {
+    fn get(&self, key: &ObjectKey) -> Option<&Object> {
+        self.written.get(key).or_else(|| self.observed.get(key))
+    }
 }
 
 /// What has to be done about an object.
@@ -237,6 +249,8 @@ async fn job_needs_apply(
     match live {
         None => Ok(!(same && record.is_some_and(|record| record.finished))),
         Some(_) if same => Ok(false),
+        // The record is lost, as after a hub was restored from a backup, but this is what we once created.
+        Some(live) if record.is_none() && is_settled(cluster, desired, live).await? => Ok(false),
         Some(live) => {
             let resource = cluster.resource(desired.api_version(), "Job").await?;
             cluster.delete(&resource, &live.key(), live.uid(), Propagation::Background).await?;
@@ -245,7 +259,22 @@ async fn job_needs_apply(
     }
 }
 
-fn record_jobs(phases: &[Phase], live: &BTreeMap<ObjectKey, Object>, inventory: &mut Inventory) {
+/// Whether applying `desired` would change nothing of an object that we have applied before.
+async fn is_settled(cluster: &Cluster, desired: &Object, live: &Object) -> Result<bool, ClusterError> {
+    if is_as_desired(desired, live, FIELD_MANAGER) {
+        return Ok(true);
+    }
+    if owned_fields(live, FIELD_MANAGER).is_none() {
+        return Ok(false);
+    }
+    match cluster.dry_run(desired).await {
+        Ok(would_be) => Ok(would_be == *live),
+        Err(error) if error.failure.is_rejection() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn record_jobs(phases: &[Phase], live: &Live<'_>, inventory: &mut Inventory) {
     let jobs: Vec<_> = phases.iter().flat_map(|p| &p.objects).filter(|o| o.is("batch", "Job")).collect();
     let wanted: BTreeSet<_> = jobs.iter().map(|job| job_name(job)).collect();
     inventory.jobs.retain(|name, _| wanted.contains(name));
@@ -267,7 +296,7 @@ fn job_content(job: &Object) -> String {
     fingerprint(&job.value()["spec"])[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn unready(key: &ObjectKey, live: &BTreeMap<ObjectKey, Object>) -> Option<(ObjectKey, String)> {
+fn unready(key: &ObjectKey, live: &Live<'_>) -> Option<(ObjectKey, String)> {
     let workload = super::ready::is_workload(&key.kind.group, &key.kind.kind) && key.kind.kind != "Job";
     if !workload {
         return None;
@@ -281,7 +310,7 @@ fn unready(key: &ObjectKey, live: &BTreeMap<ObjectKey, Object>) -> Option<(Objec
 }
 
 /// Kinds that the plan defines and the cluster does not serve yet.
-fn pending_kinds(phases: &[Phase], live: &BTreeMap<ObjectKey, Object>) -> BTreeSet<GroupKind> {
+fn pending_kinds(phases: &[Phase], live: &Live<'_>) -> BTreeSet<GroupKind> {
     let definitions =
         phases.iter().filter(|phase| phase.name == PhaseName::Definitions).flat_map(|p| &p.objects);
     let pending = definitions.filter(|d| d.kind() == "CustomResourceDefinition").filter(|definition| {

@@ -213,13 +213,14 @@ impl Reconciler {
     ) -> Result<(), StepError> {
         let profile = component.spec.common.cluster_profile_ref.clone();
         let bound = BoundTarget { profile, cluster: target.uid.clone(), namespace: namespace.into() };
+        let members = members(plan, &bound);
         let before = session.record.target.replace(bound);
         if let Some(before) = before.filter(|before| before.cluster != target.uid) {
             let text = message::moved(&before.cluster, &target.uid, session.record.inventory.objects.len());
             let severity = Severity::Warning;
             self.events.record(&session.key, &session.object, severity, "TargetReplaced", &text).await;
         }
-        session.record.inventory.extend(&members(plan, namespace));
+        session.record.inventory.extend(&members);
         session.save_record().await.map_err(StepError::Hub)
     }
 
@@ -304,9 +305,8 @@ impl Reconciler {
         observed: &Observed,
     ) -> Result<Next, StepError> {
         let now = self.clock.now();
-        let bound = session.record.target.as_ref();
-        let wanted = members(plan, bound.map_or(session.key.namespace.as_str(), |bound| &bound.namespace));
-        let keep = needed_by_others(peers, &target.uid);
+        let bound = session.record.target.as_ref().expect("it was recorded before anything was installed");
+        let (wanted, keep) = (members(plan, bound), needed_by_others(peers, &target.uid));
         let obsolete: BTreeMap<_, _> = session
             .record
             .inventory
@@ -432,13 +432,16 @@ fn namespace_metadata(component: &Component) -> NamespaceMetadata {
     })
 }
 
-/// Everything a plan holds, as inventory entries, and the namespace that it goes to: also one that the release does not
-/// bring was perhaps made for it, and never goes while anything is installed.
-fn members(plan: &Plan, namespace: &str) -> BTreeMap<ObjectKey, String> {
-    let key =
-        ObjectKey { kind: GroupKind::new("", "Namespace"), namespace: String::new(), name: namespace.into() };
+/// Everything a plan holds, as inventory entries, and on a spoke the namespace of the anchor: we create it, also when
+/// no manifest mentions it.
+fn members(plan: &Plan, bound: &BoundTarget) -> BTreeMap<ObjectKey, String> {
+    let namespace = bound.profile.is_some().then(|| ObjectKey {
+        kind: GroupKind::new("", "Namespace"),
+        namespace: String::new(),
+        name: bound.namespace.clone(),
+    });
     let planned = plan.objects().map(|object| (object.key(), object.api_version().to_owned()));
-    planned.chain([(key, "v1".to_owned())]).collect()
+    namespace.map(|key| (key, "v1".to_owned())).into_iter().chain(planned).collect()
 }
 
 /// Serving's internal certificates are admitted by its own webhook.

@@ -20,7 +20,7 @@ const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
 
 /// The graph of dependents, and the objects to look at.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct GarbageCollector {
     /// UID of an owner -> those who refer to it.
     dependents: BTreeMap<String, BTreeSet<Item>>,

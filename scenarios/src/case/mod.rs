@@ -24,6 +24,8 @@ mod reference;
 #[cfg(test)]
 mod removal;
 #[cfg(test)]
+mod reports;
+#[cfg(test)]
 mod shape;
 #[cfg(test)]
 mod weakness;

@@ -135,28 +135,6 @@ fn w20_a_deletion_waits_for_a_dead_spoke_says_so_and_ends_when_it_is_back() {
 }
 
 #[test]
-fn br05_the_orphan_policy_lets_a_resource_go_and_leaves_its_objects() {
-    run(|| async {
-        let world = installed(7);
-        world.submit(serving("1.23.0", Some("east")));
-        world.ready(SERVING, "1.23.0").await;
-        spoke(&world).link.cut();
-        world.delete(&world.hub, id(SERVING));
-        world.says(SERVING, "DeletionBlocked", "True", "RemoteClusterUnreachable").await;
-        let policy = json!({"operator.knative.dev/deletion-policy": "orphan"});
-        world.edit(&world.hub, id(SERVING), |object| object["metadata"]["annotations"] = policy);
-        world.gone(SERVING).await;
-        let events = world.hub.server.snapshot().list("", "Event", "knative-serving");
-        let orphaned = events.iter().find(|event| event["reason"] == "Orphaned").expect("an Event says so");
-        assert!(
-            orphaned["message"].as_str().unwrap_or_default().contains("ClusterProfile fleet/east"),
-            "{orphaned}"
-        );
-        assert!(spoke(&world).server.get("apps", "Deployment", "knative-serving", "activator").is_some());
-    });
-}
-
-#[test]
 fn w02_a_deletion_goes_through_after_the_operator_was_restarted() {
     run(|| async {
         let mut world = installed(8);
