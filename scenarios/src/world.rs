@@ -273,6 +273,11 @@ impl World {
         self.operator = Some(self.spawn_operator(self.metrics.clone(), self.health.clone()));
     }
 
+    /// The next start is that of another image: what was read of the releases before is forgotten.
+    pub fn change_image(&mut self) {
+        self.options.library = Library::default();
+    }
+
     /// Starts a second operator beside the first, as when a leader has not noticed yet that it is none any more.
     pub fn start_rival(&mut self) {
         self.stop_rival();
