@@ -69,6 +69,12 @@ pub const HUB: &[Rule] = &[
         &["get", "list", "watch"],
         "find the clusters of the fleet",
     ),
+    rule(
+        "gateway.networking.k8s.io",
+        &["referencegrants"],
+        &["list"],
+        "see who may use which cluster, with --profile-access=granted",
+    ),
     rule("", &["events"], &["create", "patch"], "tell what happened"),
 ];
 

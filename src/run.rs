@@ -18,6 +18,7 @@ use crate::process::hub::{self, HubArgs, HubError};
 use crate::reconcile::{Intervals, Reconciler};
 use crate::source::Source;
 use crate::target::cluster::Cluster;
+use crate::target::grant::ProfileAccess;
 use crate::target::resolve::{Limits, ResolveError, Seams, Targets};
 use crate::target::stack::{self, Connector};
 
@@ -42,6 +43,10 @@ pub struct RunArgs {
     /// JSON file with the access providers of the fleet; without it, only local resources are served.
     #[arg(long, env = "CLUSTERPROFILE_PROVIDER_FILE", default_value = "")]
     pub clusterprofile_provider_file: String,
+    /// Which custom resources may use which ClusterProfiles: `any` all of them, `granted` those that are in the profile's
+    /// namespace or that a ReferenceGrant there lets.
+    #[arg(long, env = "PROFILE_ACCESS", value_enum, default_value_t)]
+    pub profile_access: ProfileAccess,
     /// How often an installation on its way is looked at; below 1s the default is used.
     #[arg(long, env = "REMOTE_DEPLOYMENTS_POLL_INTERVAL", default_value = "10s", value_parser = duration)]
     pub remote_deployments_poll_interval: Duration,
@@ -130,7 +135,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     if provider_file.is_none() {
         tracing::info!("multi-cluster support disabled (--clusterprofile-provider-file is empty)");
     }
-    let targets = Targets::new(seams, provider_file, limits);
+    let targets = Targets::new(seams, provider_file, limits).with_access(args.profile_access);
     targets.resolve(None).await.map_err(RunError::Hub)?;
     let catalog = catalog(args.data_path, &args.fetch);
     let poll = args.remote_deployments_poll_interval;

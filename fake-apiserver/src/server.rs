@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::controllers::ControllerSet;
 use crate::controllers::workload::Readiness;
 use crate::fault::{Faulty, Link};
+use crate::image::Image;
 use crate::record::Requests;
 use crate::service::FakeService;
 use crate::state::State;
@@ -59,6 +60,11 @@ impl FakeApiServer {
         if !controllers.is_empty() {
             state.storage.open_feed();
         }
+        Self::go_on(state, clock, controllers)
+    }
+
+    /// A cluster of parts, whose controllers have seen what there is.
+    pub(crate) fn go_on(state: State, clock: Clock, controllers: ControllerSet) -> Self {
         let inner = Inner {
             state: Arc::new(Mutex::new(state)),
             clock,
@@ -126,6 +132,13 @@ impl FakeApiServer {
     /// Everything that is stored now.
     pub fn snapshot(&self) -> Snapshot {
         self.lock().storage.snapshot()
+    }
+
+    /// The cluster as it is now, for others to go on from.
+    pub fn image(&self) -> Image {
+        let controllers = self.inner.controllers.lock();
+        let state = self.lock();
+        Image::new(state.duplicate(), controllers.duplicate(), self.now())
     }
 
     /// Forgets all history, as etcd compaction does: older versions can no longer be listed or watched from.

@@ -41,6 +41,22 @@ pub(crate) struct State {
     pub(crate) script_version: u64,
 }
 
+impl State {
+    /// The same cluster once more, without its watchers.
+    pub(crate) fn duplicate(&self) -> Self {
+        Self {
+            storage: self.storage.duplicate(),
+            registry: self.registry.clone(),
+            ids: self.ids.clone(),
+            tokens: self.tokens.clone(),
+            webhooks: self.webhooks.clone(),
+            kubernetes: self.kubernetes.clone(),
+            scripts: self.scripts.clone(),
+            ..*self
+        }
+    }
+}
+
 /// One operation on one object or collection: who, what, when and how.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {

@@ -35,12 +35,13 @@ impl Bundle {
 pub struct Files {
     bundle: Bundle,
     files: Arc<Mutex<BTreeMap<String, Result<Bytes, String>>>>,
+    reads: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
 impl Files {
     /// No files but the bundle's.
     pub fn new(bundle: Bundle) -> Self {
-        Self { bundle, files: Arc::default() }
+        Self { bundle, files: Arc::default(), reads: Arc::default() }
     }
 
     /// Creates or replaces a file, or what a URL serves.
@@ -56,6 +57,11 @@ impl Files {
     /// Makes a location unreadable.
     pub fn break_file(&self, location: &str, why: &str) {
         self.files.lock().insert(location.into(), Err(why.into()));
+    }
+
+    /// How often each location was read so far.
+    pub fn reads(&self) -> BTreeMap<String, usize> {
+        self.reads.lock().clone()
     }
 
     /// Removes a file.
@@ -74,6 +80,7 @@ impl Source for Files {
     }
 
     async fn read(&self, location: &str) -> Result<Bytes, SourceError> {
+        *self.reads.lock().entry(location.into()).or_default() += 1;
         match self.files.lock().get(location) {
             Some(Ok(content)) => return Ok(content.clone()),
             Some(Err(why)) => return Err(unreadable(location, why)),

@@ -47,7 +47,7 @@ struct State {
     by_address: BTreeMap<String, Behaviour>,
     /// Tokens issued so far.
     issued: BTreeMap<String, Vec<String>>,
-    runs: u64,
+    requests: Vec<ExecRequest>,
 }
 
 impl Issuer {
@@ -58,7 +58,7 @@ impl Issuer {
             default,
             by_address: BTreeMap::new(),
             issued: BTreeMap::new(),
-            runs: 0,
+            requests: Vec::new(),
         }));
         Self { network, clock, trace, state }
     }
@@ -90,9 +90,15 @@ impl Issuer {
         }
     }
 
+    /// What the plugin was run with for a profile (`namespace/name`), each time.
+    pub fn requests(&self, profile: &str) -> Vec<ExecRequest> {
+        let state = self.state.lock();
+        state.requests.iter().filter(|request| request.profile == profile).cloned().collect()
+    }
+
     /// How often the plugin was run.
-    pub fn runs(&self) -> u64 {
-        self.state.lock().runs
+    pub fn runs(&self) -> usize {
+        self.state.lock().requests.len()
     }
 }
 
@@ -103,7 +109,7 @@ impl Credentials for Issuer {
             request.cluster.as_ref().map(|cluster| cluster.endpoint.server.clone()).unwrap_or_default();
         let behaviour = {
             let mut state = self.state.lock();
-            state.runs += 1;
+            state.requests.push(request.clone());
             state.by_address.get(&address).unwrap_or(&state.default).clone()
         };
         self.trace.note(format_args!("plugin for {address}: {behaviour:?}"));

@@ -40,7 +40,7 @@ enum Command {
     Run(cli::search::RunArgs),
     /// Print the trace of the script of a seed, or of a script in a file.
     Replay(cli::search::ReplayArgs),
-    /// Let every request of an install, an upgrade, a change and a removal meet every fault.
+    /// Let every request of an install, an upgrade, a change, a removal, a failover and a rotation meet every fault.
     Sweep(cli::sweep::SweepArgs),
     /// Count which wrong operators are caught.
     Mutants(cli::mutants::MutantsArgs),
@@ -57,7 +57,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("scenarios: {error:#}");
-            ExitCode::FAILURE
+            let usage = error.downcast_ref::<cli::Usage>().is_some();
+            if usage { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::seed::Seed;
 use crate::strike::{Blow, OUTAGE, STALL, Strike};
 use crate::trace::{Trace, short_digest};
 use crate::wire::{Letter, Meddler, Seen, Tap};
+use crate::world::HUB;
 
 /// One cluster and the wire to it.
 #[derive(Clone)]
@@ -49,17 +50,21 @@ pub struct Network {
     clients: Arc<()>,
 }
 
-/// What only searches use.
+/// What only some worlds use.
 #[derive(Default)]
 struct Extras {
     tap: Option<Arc<dyn Tap>>,
     meddler: Option<Arc<dyn Meddler>>,
+    /// Connections that were opened.
+    opened: Vec<Endpoint>,
     /// Certificate authorities by address; a client that trusts another one is refused.
     authorities: BTreeMap<String, Vec<u8>>,
     /// The last answer to each read, when they are remembered.
     memory: Option<BTreeMap<(String, String), (http::response::Parts, Bytes)>>,
     /// Reads to come that get a stale answer, by address.
     stale: BTreeMap<String, u32>,
+    /// The start of an operator that does not reach the hub.
+    severed: Option<u64>,
 }
 
 impl Network {
@@ -129,6 +134,11 @@ impl Network {
         self.extras.lock().meddler = Some(meddler);
     }
 
+    /// The connections that were opened so far.
+    pub fn opened(&self) -> Vec<Endpoint> {
+        self.extras.lock().opened.clone()
+    }
+
     /// From now on only clients that trust this authority reach the address.
     pub fn set_authority(&self, address: &str, authority: &[u8]) {
         self.extras.lock().authorities.insert(address.into(), authority.into());
@@ -142,6 +152,15 @@ impl Network {
     /// The next `reads` at this address get the answer that the same read got the last time.
     pub fn serve_stale(&self, address: &str, reads: u32) {
         self.extras.lock().stale.insert(address.into(), reads);
+    }
+
+    /// From now on this start of an operator (none: nobody) does not reach the hub.
+    pub fn sever(&self, replica: Option<u64>) {
+        self.extras.lock().severed = replica;
+    }
+
+    fn is_severed(&self, letter: &Letter) -> bool {
+        letter.address == HUB && self.extras.lock().severed == Some(letter.replica)
     }
 
     /// A transport to an address, for a client that trusts an authority (none: any). Who is there is looked up with
@@ -235,8 +254,12 @@ impl Network {
             self.trace.exchange(&letter.address, &method, &path, 0, "nobody there");
             return Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into());
         };
+        if self.is_severed(&letter) {
+            self.trace.exchange(&site.name, &method, &path, 0, "cut off");
+            return Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into());
+        }
         let what = format!("{path} {}", short_digest(&letter.body));
-        let blow = self.strike.next(&letter);
+        let blow = self.strike.next(&site.name, &letter);
         if let Some(blow) = blow {
             self.trace.note(format_args!("{} !! {} at {method} {path}", site.name, blow.name()));
             if let Some(answer) = self.strike_before(blow, &site, &letter).await {
@@ -253,7 +276,7 @@ impl Network {
             Ok(response) => {
                 match blow {
                     Some(Blow::CrashAfter) => {
-                        self.strike.crash();
+                        self.strike.crash(letter.replica);
                         std::future::pending().await
                     }
                     Some(Blow::ErrorAfter) => return Ok(refusal(504, "Timeout")),
@@ -281,7 +304,7 @@ impl Network {
         match blow {
             Blow::ErrorBefore => Some(Ok(refusal(500, "InternalError"))),
             Blow::CrashBefore => {
-                self.strike.crash();
+                self.strike.crash(letter.replica);
                 std::future::pending().await
             }
             Blow::Stall => {
@@ -374,6 +397,7 @@ impl Network {
 
 impl Connector for Network {
     fn connect(&self, endpoint: &Endpoint) -> Result<Transport, ConnectError> {
+        self.extras.lock().opened.push(endpoint.clone());
         match endpoint.server.parse::<http::Uri>() {
             Ok(uri) if uri.scheme_str() == Some("https") => {
                 let transport =

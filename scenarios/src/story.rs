@@ -121,6 +121,40 @@ impl World {
     }
 }
 
+/// The kind by which a namespace lets others refer to what is in it: group, kind and plural.
+pub const GRANTS: (&str, &str, &str) = ("gateway.networking.k8s.io", "ReferenceGrant", "referencegrants");
+
+/// Lets custom resources of a kind in a namespace use the profile of a spoke.
+pub fn grant((kind, namespace): (&str, &str), spoke: &str) -> Value {
+    json!({
+        "apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
+        "metadata": {"namespace": FLEET, "name": format!("{namespace}-{}-{spoke}", kind.to_lowercase())},
+        "spec": {
+            "from": [{"group": "operator.knative.dev", "kind": kind, "namespace": namespace}],
+            "to": [{"group": "multicluster.x-k8s.io", "kind": "ClusterProfile", "name": spoke}],
+        },
+    })
+}
+
+/// A definition of a kind without a schema, served as `v1` and `v1beta1`.
+pub fn definition((group, kind, plural): (&str, &str, &str), scope: &str) -> Value {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version = |name: &str, storage: bool| json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": schema}});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": format!("{plural}.{group}"),
+            // Groups of Kubernetes itself need somebody's word.
+            "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"},
+        },
+        "spec": {
+            "group": group, "scope": scope,
+            "names": {"kind": kind, "listKind": format!("{kind}List"), "plural": plural, "singular": kind.to_lowercase()},
+            "versions": [version("v1", true), version("v1beta1", false)],
+        },
+    })
+}
+
 /// Identities on a cluster (`kind.group namespace/name`) with their UIDs, without what Kubernetes itself puts into every
 /// namespace, and without Events and Leases.
 pub fn inventory(site: &Site) -> BTreeMap<String, String> {

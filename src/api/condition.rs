@@ -242,6 +242,17 @@ impl Conditions {
         }
     }
 
+    /// The end of every reconcile: a condition that went to and fro and ended as it is `stored` has not changed.
+    pub fn settle(&mut self, stored: &Self) {
+        for condition in &mut self.0 {
+            let Some(before) = stored.get(condition.kind) else { continue };
+            let time = before.last_transition_time;
+            if time.is_some() && (Condition { last_transition_time: time, ..condition.clone() } == *before) {
+                condition.last_transition_time = time;
+            }
+        }
+    }
+
     /// The condition of a type.
     pub fn get(&self, kind: ConditionType) -> Option<&Condition> {
         self.0.iter().find(|condition| condition.kind == kind)

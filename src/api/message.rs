@@ -22,6 +22,15 @@ pub fn not_eligible(error: &dyn Error) -> String {
     format!("Version migration is not eligible with message: {}", chain(error))
 }
 
+/// Of `VersionMigrationEligible`: the release may not follow a definition that is on the cluster.
+pub fn not_eligible_by(error: &dyn Error, definition: &str, cluster: &str) -> String {
+    format!(
+        "{}, by the label of CustomResourceDefinition {definition} on {cluster}; go there by the minor versions between, \
+         or delete the definitions, and with them what is stored in them",
+        not_eligible(error)
+    )
+}
+
 /// Of `InstallSucceeded`: a step of the install failed.
 pub fn install_failed(error: &dyn Error) -> String {
     format!("Install failed with message: {}", chain(error))

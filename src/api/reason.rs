@@ -53,8 +53,8 @@ reasons! {
         "correct the provider file or the ClusterProfile's access providers";
     RemoteClientCreationFailed: "the connection data or the plugin's settings are unusable",
         "correct server, CA or exec settings";
-    RemoteClusterStale: "the connection was closed while it was in use",
-        "none, the next attempt opens another one";
+    RemoteClusterStale: "the profile led to another cluster when the pass began",
+        "none, the next pass goes to the right one";
     ClusterProviderClosed: "the operator is shutting down",
         "none, the next leader continues";
     AccessProviderNotConfigured: "the operator runs without any access provider",
@@ -74,7 +74,7 @@ reasons! {
     TargetChanged: "the resource now names another target than it was installed to",
         "set the recorded target again, or delete and create the resource";
     NotPermitted: "no grant lets this namespace use that ClusterProfile",
-        "add a reference grant";
+        "add a ReferenceGrant in the namespace of the ClusterProfile";
     KubernetesTooOld: "the cluster runs an older Kubernetes than supported",
         "upgrade it, or lower KUBERNETES_MIN_VERSION at your own risk";
     TargetNamespaceTerminating: "the namespace on the cluster is being deleted",

@@ -118,7 +118,7 @@ pub async fn install(
 ) -> Result<Installation, ClusterError> {
     let wanted: BTreeSet<_> = phases.iter().flat_map(|p| &p.objects).map(Object::key).collect();
     memory.retain(&wanted);
-    let mut live = observed.objects.clone();
+    let mut live = Live { observed: &observed.objects, written: BTreeMap::new() };
     let mut report = Installation::default();
     for phase in phases {
         let held = gates.iter().any(|gate| {
@@ -149,7 +149,7 @@ pub async fn install(
                     if written {
                         report.written.push(object.key());
                     }
-                    live.insert(object.key(), stored);
+                    live.written.insert(object.key(), stored);
                 }
                 Some((object, Err(error))) if error.failure.is_rejection() => {
                     report.rejected.push((object.key(), error));
@@ -162,6 +162,18 @@ pub async fn install(
     report.unready = objects.filter_map(|object| unready(&object.key(), &live)).collect();
     record_jobs(phases, &live, inventory);
     Ok(report)
+}
+
+/// The objects on the cluster: as they were found, and as they were written since.
+struct Live<'a> {
+    observed: &'a BTreeMap<ObjectKey, Object>,
+    written: BTreeMap<ObjectKey, Object>,
+}
+
+impl Live<'_> {
+    fn get(&self, key: &ObjectKey) -> Option<&Object> {
+        self.written.get(key).or_else(|| self.observed.get(key))
+    }
 }
 
 /// What has to be done about an object.
@@ -262,7 +274,7 @@ async fn is_settled(cluster: &Cluster, desired: &Object, live: &Object) -> Resul
     }
 }
 
-fn record_jobs(phases: &[Phase], live: &BTreeMap<ObjectKey, Object>, inventory: &mut Inventory) {
+fn record_jobs(phases: &[Phase], live: &Live<'_>, inventory: &mut Inventory) {
     let jobs: Vec<_> = phases.iter().flat_map(|p| &p.objects).filter(|o| o.is("batch", "Job")).collect();
     let wanted: BTreeSet<_> = jobs.iter().map(|job| job_name(job)).collect();
     inventory.jobs.retain(|name, _| wanted.contains(name));
@@ -284,7 +296,7 @@ fn job_content(job: &Object) -> String {
     fingerprint(&job.value()["spec"])[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn unready(key: &ObjectKey, live: &BTreeMap<ObjectKey, Object>) -> Option<(ObjectKey, String)> {
+fn unready(key: &ObjectKey, live: &Live<'_>) -> Option<(ObjectKey, String)> {
     let workload = super::ready::is_workload(&key.kind.group, &key.kind.kind) && key.kind.kind != "Job";
     if !workload {
         return None;
@@ -298,7 +310,7 @@ fn unready(key: &ObjectKey, live: &BTreeMap<ObjectKey, Object>) -> Option<(Objec
 }
 
 /// Kinds that the plan defines and the cluster does not serve yet.
-fn pending_kinds(phases: &[Phase], live: &BTreeMap<ObjectKey, Object>) -> BTreeSet<GroupKind> {
+fn pending_kinds(phases: &[Phase], live: &Live<'_>) -> BTreeSet<GroupKind> {
     let definitions =
         phases.iter().filter(|phase| phase.name == PhaseName::Definitions).flat_map(|p| &p.objects);
     let pending = definitions.filter(|d| d.kind() == "CustomResourceDefinition").filter(|definition| {

@@ -21,9 +21,10 @@ use crate::apply::namespace::{self, NamespaceMetadata};
 use crate::apply::observe::{Observed, observe};
 use crate::apply::prune::prune;
 use crate::index::Peer;
-use crate::manifest::{GroupKind, ObjectKey, Release, version};
+use crate::manifest::{GroupKind, ObjectKey, Release};
 use crate::plan::{self, Facts, Owner, PhaseName, Plan};
 use crate::target::cluster::Failure;
+use crate::target::grant::Applicant;
 use crate::target::resolve::Target;
 
 /// UID in plans that are made before the anchor exists.
@@ -42,6 +43,9 @@ impl Reconciler {
         let Some(target) = self.target(session, &component, peers).await? else {
             return Ok(Next::After(self.intervals.drift));
         };
+        if !self.may_follow_definitions(session, &component, &release, &target).await? {
+            return Ok(Next::After(self.intervals.drift));
+        }
         let (desired, owner_uid) =
             self.plan_and_record(session, &component, &release, &target, peers).await?;
         let memory = self.take_memory(session.object.uid());
@@ -49,6 +53,9 @@ impl Reconciler {
             self.install(session, &component, &desired, (&target, &owner_uid), peers, memory).await?;
         self.keep_memory(session.object.uid(), memory);
         session.status.manifests = release.sources;
+        if session.becomes_ready() {
+            self.targets.confirm(component.spec.common.cluster_profile_ref.as_ref(), &target).await?;
+        }
         Ok(next)
     }
 
@@ -60,18 +67,9 @@ impl Reconciler {
     ) -> Result<Option<Release>, StepError> {
         let now = self.clock.now();
         let wanted = self.catalog.target_version(component).await?;
-        let installed = session.status.version.clone();
-        if let Err(error) = version::check_migration(component.kind, &wanted, installed.as_deref()) {
-            let text = message::not_eligible(&error);
-            session.conditions().mark_false(
-                ConditionType::VersionMigrationEligible,
-                Reason::Error,
-                &text,
-                now,
-            );
+        if !self.may_follow_status(session, component, &wanted) {
             return Ok(None);
         }
-        session.conditions().mark_true(ConditionType::VersionMigrationEligible, now);
         let release = self.catalog.release(component).await?;
         if release.stale.is_empty() {
             session.conditions().clear(ConditionType::ManifestsCurrent);
@@ -116,6 +114,8 @@ impl Reconciler {
             );
             return refuse(session, Reason::TargetChanged, &text);
         }
+        let applicant = Applicant { kind: session.key.kind, namespace: session.key.namespace.clone() };
+        self.targets.permit(&applicant, asked).await?;
         let target = self.targets.resolve(asked).await?;
         let created = session.object.value()["metadata"]["creationTimestamp"].as_str().unwrap_or_default();
         let senior = peers.iter().find(|peer| {
@@ -265,13 +265,6 @@ impl Reconciler {
     /// Turns a report into conditions. Returns whether the installation is complete.
     fn judge(&self, session: &mut Session<'_>, report: &Installation) -> bool {
         let now = self.clock.now();
-        if !report.rejected.is_empty() {
-            let refusals: Vec<_> =
-                report.rejected.iter().map(|(key, error)| format!("{key}: {}", error.failure)).collect();
-            let text = format!("Install failed with message: {}", refusals.join("; "));
-            let reason = Reason::ObjectsRejected;
-            session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
-        }
         if !report.unready.is_empty() {
             let text = message::waiting_on(report.unready.iter().map(|(key, _)| key.name.as_str()));
             session.conditions().mark_false(
@@ -291,6 +284,14 @@ impl Reconciler {
                 text,
                 now,
             );
+        }
+        // Last, so that Ready tells of the refusal rather than of what waits because of it.
+        if !report.rejected.is_empty() {
+            let refusals: Vec<_> =
+                report.rejected.iter().map(|(key, error)| format!("{key}: {}", error.failure)).collect();
+            let text = format!("Install failed with message: {}", refusals.join("; "));
+            let reason = Reason::ObjectsRejected;
+            session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
         }
         report.is_complete()
     }

@@ -71,9 +71,10 @@ impl StepError {
     pub fn category(&self) -> Category {
         match self {
             Self::Hub(error) if error.failure.is_conflict() => Category::Conflict,
-            Self::Malformed(_) | Self::Plan(_) | Self::Anchor(AnchorError::OwnedElsewhere { .. }) => {
-                Category::UserFixable
-            }
+            Self::Malformed(_)
+            | Self::Plan(_)
+            | Self::Resolve(ResolveError::NotPermitted { .. })
+            | Self::Anchor(AnchorError::OwnedElsewhere { .. }) => Category::UserFixable,
             _ => Category::Transient,
         }
     }

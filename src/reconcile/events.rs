@@ -75,10 +75,38 @@ impl Recorder {
         }
     }
 
+    /// Writes a list that may be too long for one Event as several.
+    pub async fn record_list(
+        &self,
+        key: &Key,
+        about: &Object,
+        reason: &str,
+        (heading, items): (&str, &[String]),
+    ) {
+        for note in notes(heading, items) {
+            self.record(key, about, Severity::Warning, reason, &note).await;
+        }
+    }
+
     /// Drops what was said about an object that is gone.
     pub fn forget(&self, uid: &str) {
         self.said.lock().retain(|(about, _), _| about != uid);
     }
+}
+
+/// The list in pieces that each fit into an Event and begin with the heading.
+fn notes(heading: &str, items: &[String]) -> Vec<String> {
+    let mut notes = vec![heading.to_owned()];
+    for item in items {
+        let last = notes.last_mut().expect("there is one from the start");
+        if last.len() + item.len() + 2 <= NOTE_MAX {
+            *last += if last.len() == heading.len() { ": " } else { ", " };
+            *last += item;
+        } else {
+            notes.push(format!("{heading}: {item}"));
+        }
+    }
+    notes
 }
 
 fn cut(note: &str) -> &str {
@@ -87,4 +115,20 @@ fn cut(note: &str) -> &str {
         end -= 1;
     }
     &note[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_list_becomes_several_notes_that_lose_nothing() {
+        let items: Vec<_> =
+            (0..100).map(|i| format!("Deployment.apps knative-serving/number-{i:03}")).collect();
+        let notes = notes("Orphaned 100 objects", &items);
+        assert!(notes.len() > 1 && notes.iter().all(|note| note.len() <= NOTE_MAX));
+        let mut told = notes.iter().flat_map(|note| note.split_once(": ").unwrap().1.split(", "));
+        assert!(items.iter().all(|item| told.next() == Some(item)));
+        assert_eq!(super::notes("Orphaned 0 objects", &[]), ["Orphaned 0 objects"]);
+    }
 }

@@ -132,9 +132,9 @@ impl Reconciler {
                 None => "the local cluster".into(),
             },
         );
-        let note = format!("Orphaned {} objects on {place}: {}", objects.len(), objects.join(", "));
-        self.events.record(&session.key, &session.object, Severity::Warning, "Orphaned", &note).await;
-        tracing::warn!(object = %session.key, note, "deletion policy is orphan");
+        let heading = format!("Orphaned {} objects on {place}", objects.len());
+        self.events.record_list(&session.key, &session.object, "Orphaned", (&heading, &objects)).await;
+        tracing::warn!(object = %session.key, objects = objects.join(", "), "{heading}: deletion policy is orphan");
         self.release_finalizer(session).await
     }
 

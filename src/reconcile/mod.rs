@@ -3,11 +3,13 @@
 //! `read -> finalizer -> converge | finalize -> status`. The steps are in `converge` and `finalize`; what a
 //! failure means is in [`error`]. Nothing is remembered between passes but caches that may be lost at any time.
 
+mod branch;
 mod converge;
 mod desired;
 pub mod error;
 pub mod events;
 mod finalize;
+mod migration;
 pub mod record;
 mod session;
 
@@ -28,7 +30,7 @@ use crate::apply::install::Memory;
 use crate::clock::Clock;
 use crate::index::{Key, Peer};
 use crate::manifest::Catalog;
-use crate::target::cluster::ClusterError;
+use crate::target::cluster::{ClusterError, Failure};
 use crate::target::mapping::Resource;
 use crate::target::resolve::Targets;
 
@@ -106,7 +108,8 @@ impl Reconciler {
             Ok(next) => next,
             Err(error) if error.failure.is_conflict() => Next::AtOnce,
             Err(error) => {
-                tracing::warn!(object = %key, error = chain(&error), "reconcile failed at the hub");
+                let failure = error.failure.branch();
+                tracing::warn!(object = %key, failure, error = chain(&error), "reconcile failed at the hub");
                 Next::Backoff
             }
         }
@@ -155,7 +158,8 @@ impl Reconciler {
     /// Writes a failure to the status and says when to try again.
     async fn report(&self, session: &mut Session<'_>, error: &StepError) -> Result<Next, ClusterError> {
         let text = chain(error);
-        tracing::warn!(object = %session.key, error = text, "reconcile failed");
+        let (branch, failure) = (error.branch(), error.failure().map(Failure::branch));
+        tracing::warn!(object = %session.key, branch, failure, error = text, "reconcile failed");
         let now = self.clock.now();
         if let Some((condition, reason)) = error.condition() {
             let text = match condition {

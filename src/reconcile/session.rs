@@ -56,6 +56,12 @@ impl<'a> Session<'a> {
         &mut self.status.conditions
     }
 
+    /// Whether the status to be says Ready and the stored one does not.
+    pub(super) fn becomes_ready(&self) -> bool {
+        let stored = Status::from_value(&self.object.value()["status"]);
+        self.status.conditions.is_ready() && !stored.conditions.is_ready()
+    }
+
     /// Writes what differs from the stored status, if anything does. The write fails with a conflict if somebody
     /// wrote meanwhile, and then the reconcile must start over (W49).
     ///
@@ -86,6 +92,8 @@ impl<'a> Session<'a> {
     /// # Errors
     /// Any failure.
     pub(super) async fn save_keeping_record(&mut self) -> Result<(), ClusterError> {
+        let stored = Status::from_value(&self.object.value()["status"]);
+        self.status.conditions.settle(&stored.conditions);
         let wanted = serde_json::to_value(&self.status).expect("strings and lists serialise");
         match difference(&self.object.value()["status"], &wanted) {
             None => Ok(()),

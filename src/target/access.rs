@@ -5,6 +5,7 @@
 //! variables that the file's policies let a profile add.
 
 use std::collections::BTreeMap;
+use std::path::{Component, Path};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -135,6 +136,15 @@ pub enum AccessError {
     /// The profile's certificate authority is no base64.
     #[error("certificate-authority-data of cluster profile {0:?} is not base64")]
     CertificateAuthority(String),
+    /// The profile names a file with its certificate authority that is not beside the access-provider file.
+    #[error(
+        "certificate-authority of cluster profile {profile:?} must be a file below the directory of the \
+         access-provider file"
+    )]
+    CertificateAuthorityPlace {
+        /// The profile.
+        profile: String,
+    },
     /// A profile extension does not have the expected shape.
     #[error("failed to unmarshal additional {what} extension of cluster profile {profile:?}")]
     Extension {
@@ -162,6 +172,18 @@ pub struct Access {
     pub endpoint: Endpoint,
     /// The plugin run that gives credentials.
     pub exec: ExecRequest,
+    /// File with the certificate authority, which is still to be read; see [`Access::trust`].
+    pub authority_file: Option<String>,
+}
+
+impl Access {
+    /// Gives the connection, and the plugin, the certificate authority that was read from a file.
+    pub fn trust(&mut self, pem: &[u8]) {
+        self.endpoint.certificate_authority = Some(pem.into());
+        if let Some(cluster) = &mut self.exec.cluster {
+            cluster.endpoint.certificate_authority = Some(pem.into());
+        }
+    }
 }
 
 impl AccessConfig {
@@ -228,7 +250,10 @@ fn access(provider: &Provider, cluster: &Cluster, profile: &str) -> Result<Acces
         install_hint: exec.install_hint.clone(),
         cluster: exec.provide_cluster_info.then(|| ExecCluster { endpoint: endpoint.clone(), config }),
     };
-    Ok(Access { endpoint, exec })
+    // As in a kubeconfig, inline data win.
+    let authority_file =
+        given(&cluster.certificate_authority).filter(|_| endpoint.certificate_authority.is_none());
+    Ok(Access { endpoint, exec, authority_file })
 }
 
 fn arguments(
@@ -283,6 +308,23 @@ fn certificate_authority(cluster: &Cluster, profile: &str) -> Result<Option<Vec<
         BASE64_STANDARD.decode(text).map_err(|_| AccessError::CertificateAuthority(profile.into()))
     };
     given(&cluster.certificate_authority_data).map(decode).transpose()
+}
+
+/// Where the file is that a profile names: below the directory of the access-provider file, where only those who run the
+/// operator put files. Anything else would let a profile have it read whatever it can read.
+///
+/// # Errors
+/// [`AccessError::CertificateAuthorityPlace`].
+pub fn authority_path(provider_file: &str, file: &str, profile: &str) -> Result<String, AccessError> {
+    let refused = || AccessError::CertificateAuthorityPlace { profile: profile.into() };
+    let directory = Path::new(provider_file).parent().ok_or_else(refused)?;
+    // An absolute path replaces the directory.
+    let path = directory.join(file);
+    let climbs = path.components().any(|part| part == Component::ParentDir);
+    if climbs || file.contains("://") || !path.starts_with(directory) {
+        return Err(refused());
+    }
+    Ok(path.display().to_string())
 }
 
 fn extension<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Value> {

@@ -2,6 +2,7 @@
 //!
 //! - [`access`]: provider file and profile → connection data and plugin (pure);
 //! - [`credentials`]: the seam to plugins, and the cache above it;
+//! - [`grant`]: who may use which profile (pure);
 //! - [`stack`]: the one client stack, with the transport as a seam;
 //! - [`cluster`], [`mapping`]: the verbs the reconciler uses, and the kinds a cluster serves;
 //! - [`resolve`]: all of these together.
@@ -10,6 +11,7 @@ pub mod access;
 pub mod cluster;
 pub mod credentials;
 pub mod endpoint;
+pub mod grant;
 pub mod mapping;
 pub mod resolve;
 pub mod stack;

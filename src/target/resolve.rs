@@ -11,9 +11,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::access::{Access, AccessConfig, AccessError, AccessFileError};
-use super::cluster::{Cluster, ClusterError, Failure};
+use super::access::{self, Access, AccessConfig, AccessError, AccessFileError};
+use super::cluster::{Cluster, ClusterError, Detail, Failure};
 use super::credentials::{CredentialCache, Credentials};
+use super::grant::{Applicant, GRANT_API, ProfileAccess, permits};
 use super::stack::{self, ConnectError, Connector};
 use crate::api::cluster_profile::ClusterProfile;
 use crate::api::{ClusterProfileRef, Reason};
@@ -72,6 +73,18 @@ pub enum ResolveError {
         #[source]
         cause: ClusterError,
     },
+    /// Nobody lets the custom resource use the profile.
+    #[error(
+        "no ReferenceGrant in namespace {namespace} lets a {applicant} use ClusterProfile {namespace}/{name}"
+    )]
+    NotPermitted {
+        /// Namespace of the profile.
+        namespace: String,
+        /// Name of the profile.
+        name: String,
+        /// Who may not use it.
+        applicant: Applicant,
+    },
     /// Its control plane is not reported healthy.
     #[error("ClusterProfile {key} is not ready: {why}")]
     NotReady {
@@ -116,6 +129,15 @@ pub enum ResolveError {
         #[source]
         cause: AccessError,
     },
+    /// The file with the certificate authority cannot be read.
+    #[error("failed to read the certificate authority of ClusterProfile {key}")]
+    AuthorityUnreadable {
+        /// The profile.
+        key: String,
+        /// The cause.
+        #[source]
+        cause: SourceError,
+    },
     /// The connection data cannot be used.
     #[error("failed to create remote client for ClusterProfile {key}")]
     Connect {
@@ -124,6 +146,12 @@ pub enum ResolveError {
         /// The cause.
         #[source]
         cause: ConnectError,
+    },
+    /// The profile led to another cluster when the pass began.
+    #[error("ClusterProfile {key} leads to another cluster by now")]
+    Moved {
+        /// The profile.
+        key: String,
     },
     /// The cluster did not answer the probe.
     #[error("failed to reach {cluster}")]
@@ -151,11 +179,14 @@ impl ResolveError {
         match self {
             Self::ProfileNotFound { .. } => Reason::ClusterProfileNotFound,
             Self::ProfileUnavailable { .. } => Reason::ClusterProfileUnavailable,
+            Self::NotPermitted { .. } => Reason::NotPermitted,
             Self::NotReady { .. } => Reason::ClusterProfileNotReady,
             Self::Disabled { .. } => Reason::MulticlusterDisabled,
-            Self::FileUnreadable { .. } | Self::FileMalformed { .. } | Self::Access { .. } => {
-                Reason::AccessProviderFailed
-            }
+            Self::FileUnreadable { .. }
+            | Self::FileMalformed { .. }
+            | Self::Access { .. }
+            | Self::AuthorityUnreadable { .. } => Reason::AccessProviderFailed,
+            Self::Moved { .. } => Reason::RemoteClusterStale,
             Self::Connect { .. } => Reason::RemoteClientCreationFailed,
             Self::Probe { cause, .. } => probe_reason(&cause.failure),
             Self::TooOld { .. } => Reason::KubernetesTooOld,
@@ -182,6 +213,7 @@ pub struct Targets {
     source: Arc<dyn Source>,
     provider_file: Option<String>,
     limits: Limits,
+    access: ProfileAccess,
     file: Mutex<Option<ProviderFile>>,
     connections: Mutex<BTreeMap<String, Connection>>,
     /// UIDs of clusters whose Kubernetes version is known to do.
@@ -218,7 +250,52 @@ impl Targets {
     pub fn new(seams: Seams, provider_file: Option<String>, limits: Limits) -> Self {
         let Seams { hub, connector, credentials, clock, source } = seams;
         let (file, connections, checked) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { hub, connector, credentials, clock, source, provider_file, limits, file, connections, checked }
+        let access = ProfileAccess::default();
+        Self {
+            hub,
+            connector,
+            credentials,
+            clock,
+            source,
+            provider_file,
+            limits,
+            access,
+            file,
+            connections,
+            checked,
+        }
+    }
+
+    /// The same targets, for other custom resources than all.
+    #[must_use]
+    pub fn with_access(self, access: ProfileAccess) -> Self {
+        Self { access, ..self }
+    }
+
+    /// Makes sure that a custom resource may use the profile that it names (W47).
+    ///
+    /// # Errors
+    /// [`ResolveError::NotPermitted`], or [`ResolveError::ProfileUnavailable`] if the hub does not tell.
+    pub async fn permit(
+        &self,
+        applicant: &Applicant,
+        reference: Option<&ClusterProfileRef>,
+    ) -> Result<(), ResolveError> {
+        let Some(profile) = reference.filter(|_| self.access == ProfileAccess::Granted) else {
+            return Ok(());
+        };
+        let key = format!("{}/{}", profile.namespace, profile.name);
+        let unavailable = |cause| ResolveError::ProfileUnavailable { key, cause };
+        let grants = match self.hub.resource(GRANT_API, "ReferenceGrant").await {
+            Ok(resource) => self.hub.list(&resource, "", Detail::Full).await.map_err(unavailable)?,
+            Err(error) if matches!(error.failure, Failure::NoMatch { .. }) => Vec::new(),
+            Err(error) => return Err(unavailable(error)),
+        };
+        if permits(applicant, profile, &grants) {
+            return Ok(());
+        }
+        let (namespace, name) = (profile.namespace.clone(), profile.name.clone());
+        Err(ResolveError::NotPermitted { namespace, name, applicant: applicant.clone() })
     }
 
     /// The hub.
@@ -244,6 +321,23 @@ impl Targets {
         }
     }
 
+    /// Makes sure that a reference still leads to the cluster that was worked on, before that is called finished: a profile
+    /// may go, or turn elsewhere, in the middle of a pass (W52).
+    ///
+    /// # Errors
+    /// [`ResolveError`].
+    pub async fn confirm(
+        &self,
+        reference: Option<&ClusterProfileRef>,
+        target: &Target,
+    ) -> Result<(), ResolveError> {
+        let Some(profile) = reference else { return Ok(()) };
+        if self.resolve(reference).await?.uid == target.uid {
+            return Ok(());
+        }
+        Err(ResolveError::Moved { key: format!("{}/{}", profile.namespace, profile.name) })
+    }
+
     async fn connect(&self, reference: &ClusterProfileRef, key: &str) -> Result<Cluster, ResolveError> {
         let profile = self.profile(reference, key).await?;
         if !profile.is_healthy() {
@@ -254,8 +348,15 @@ impl Targets {
             return Err(ResolveError::NotReady { key: key.into(), why: why.trim_end().into() });
         }
         let config = self.access_config(key).await?;
-        let access =
-            config.choose(&profile).map_err(|cause| ResolveError::Access { key: key.into(), cause })?;
+        let refused = |cause| ResolveError::Access { key: key.into(), cause };
+        let mut access = config.choose(&profile).map_err(refused)?;
+        if let Some(file) = access.authority_file.take() {
+            let place = access::authority_path(self.provider_file.as_deref().unwrap_or_default(), &file, key);
+            let path = place.map_err(refused)?;
+            let read = self.source.read(&path).await;
+            access
+                .trust(&read.map_err(|cause| ResolveError::AuthorityUnreadable { key: key.into(), cause })?);
+        }
         let mut connections = self.connections.lock();
         if let Some(known) = connections.get(key)
             && known.access == access

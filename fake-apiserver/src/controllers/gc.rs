@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use super::{Controller, Item, Wish, Write, split_key};
+use super::{Controller, Item, RETRY, Wish, Write, split_key};
 use crate::options::Propagation;
 use crate::state::State;
 use crate::storage::{Event, Stored, object_key};
@@ -22,7 +22,7 @@ const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
 
 /// The graph of dependents, and the objects to look at.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct GarbageCollector {
     /// UID of an owner -> those who refer to it.
     dependents: BTreeMap<String, BTreeSet<Item>>,
@@ -48,6 +48,10 @@ impl GarbageCollector {
     fn enqueue(&mut self, item: Item, now: Timestamp) {
         let due = now.checked_add(self.delay).unwrap_or(Timestamp::MAX);
         self.due.insert((due, item));
+    }
+
+    fn retry(&mut self, item: Item, now: Timestamp) {
+        self.due.insert((now.checked_add(RETRY).unwrap_or(Timestamp::MAX), item));
     }
 
     fn index(&mut self, item: &Item, object: &Value, add: bool) {
@@ -207,7 +211,12 @@ impl Controller for GarbageCollector {
                 break;
             }
             if let Some((_, item)) = self.due.pop_first() {
+                let before = wish.writes.len();
                 self.attend(state, &item, &mut wish.writes);
+                if wish.writes.len() > before {
+                    // Admission may refuse it, and then nothing else would bring the object back here.
+                    self.retry(item, now);
+                }
             }
         }
         wish

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod accidents;
+#[cfg(test)]
 mod definitions;
 #[cfg(test)]
 mod hands;
@@ -25,5 +27,7 @@ mod removal;
 mod reports;
 #[cfg(test)]
 mod shape;
+#[cfg(test)]
+mod weakness;
 
 pub use reference::reference;

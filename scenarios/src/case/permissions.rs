@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use knative_operator::lead::{Election, Fence, Timing};
 use knative_operator::rbac::{HUB, LEADER, Rule, SPOKE};
-use serde_json::{Value, json};
+use knative_operator::target::grant::ProfileAccess;
+use serde_json::json;
 
 use crate::runtime::run;
 use crate::search::campaign::in_parallel;
 use crate::seed::Seed;
-use crate::story::{EVENTING, SERVING, added, component, eventing, id, inventory, serving};
+use crate::story::{
+    EVENTING, GRANTS, SERVING, added, component, definition, eventing, grant, id, inventory, serving,
+};
 use crate::world::{Options, World};
 
 /// Longest time for any one thing.
@@ -24,19 +27,6 @@ const INSTALLED: &[(&str, &str, &str)] = &[
     ("projectcontour.io", "TLSCertificateDelegation", "tlscertificatedelegations"),
 ];
 
-fn definition(group: &str, kind: &str, plural: &str) -> Value {
-    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.{group}")},
-        "spec": {
-            "group": group, "scope": "Namespaced",
-            "names": {"kind": kind, "listKind": format!("{kind}List"), "plural": plural, "singular": kind.to_lowercase()},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
-        },
-    })
-}
-
 /// Defines on a spoke whatever the rules speak of and nobody has defined.
 fn define_the_rest(world: &World) {
     let spoke = world.site("east").expect("it was added");
@@ -49,7 +39,7 @@ fn define_the_rest(world: &World) {
     };
     for (group, plural) in named.collect::<Vec<_>>().into_iter().filter(|name| !bundled(name)) {
         let kind = format!("{}{}", plural[..1].to_uppercase(), &plural[1..plural.len() - 1]);
-        world.create(&spoke, definition(group, &kind, plural));
+        world.create(&spoke, definition((group, &kind, plural), "Namespaced"));
     }
 }
 
@@ -81,8 +71,13 @@ async fn leads(world: &World) -> bool {
 /// A whole life: install both on a spoke and one on the hub, upgrade, repair, tell, remove. What was not done, if
 /// anything.
 async fn life(missing: Option<Rule>) -> Option<&'static str> {
-    let mut world = World::new(Options { missing, ..Options::new(Seed(1)) });
+    let access = ProfileAccess::Granted;
+    let mut world = World::new(Options { missing, access, ..Options::new(Seed(1)) });
     world.add_spoke("east");
+    world.create(&world.hub, definition(GRANTS, "Namespaced"));
+    for (kind, namespace, _) in [SERVING, EVENTING] {
+        world.create(&world.hub, grant((kind, namespace), "east"));
+    }
     let spoke = world.site("east").expect("added above");
     world.files.put(EXTRA, extra());
     if !leads(&world).await {
@@ -94,7 +89,7 @@ async fn life(missing: Option<Rule>) -> Option<&'static str> {
     let mut remote = serving("1.22.0", Some("east"));
     remote["spec"]["additionalManifests"] = json!([{"URL": EXTRA}]);
     for (group, kind, plural) in INSTALLED {
-        world.create(&spoke, definition(group, kind, plural));
+        world.create(&spoke, definition((group, kind, plural), "Namespaced"));
     }
     for component in [remote, eventing("1.22.0", Some("east"))] {
         world.submit(component);

@@ -10,6 +10,11 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+/// What was asked for does not exist: one line, and status 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Usage(pub(crate) String);
+
 /// `A..B` without B.
 pub(crate) fn seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
     let parse = |part: &str| part.parse::<u64>().map_err(|error| format!("{part:?}: {error}"));

@@ -35,6 +35,10 @@ impl Jury {
         let (network, clock, trace) = (world.network.clone(), world.clock, world.trace.clone());
         let jury = Self { network, clock, trace, facts, bench };
         world.network.set_tap(Arc::new(jury.clone()));
+        jury.hear(|oracle, scene| {
+            oracle.begin(scene);
+            None
+        });
         jury
     }
 

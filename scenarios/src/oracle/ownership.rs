@@ -47,6 +47,16 @@ impl Oracle for Ownership {
         "ownership"
     }
 
+    fn begin(&mut self, scene: &Scene<'_>) {
+        let objects = scene.clusters.values().flat_map(|cluster| cluster.snapshot.objects());
+        for object in objects {
+            if let Some(set) = anchored_set(object.value) {
+                let uid = object.value["metadata"]["uid"].as_str().unwrap_or_default();
+                self.anchors.entry(set.into()).or_default().insert(uid.into());
+            }
+        }
+    }
+
     fn seen(&mut self, seen: &Seen<'_>, scene: &Scene<'_>) -> Option<String> {
         if !seen.took_effect() || !seen.letter.is_write() {
             return None;

@@ -155,3 +155,20 @@ fn w35_a_long_message_is_cut_between_characters() {
     );
     assert_eq!(conditions.get(ConditionType::InstallSucceeded).unwrap().message.len(), MESSAGE_LIMIT - 1);
 }
+
+#[test]
+fn a_condition_that_ends_as_it_began_keeps_its_time() {
+    let at = |second| Timestamp::from_second(second).unwrap();
+    let mut conditions = Conditions::default();
+    conditions.mark_false(ConditionType::DeploymentsAvailable, Reason::NotReady, "waiting", at(1));
+    conditions.mark_false(ConditionType::InstallSucceeded, Reason::Error, "refused", at(2));
+    let stored = conditions.clone();
+    conditions.mark_false(ConditionType::DeploymentsAvailable, Reason::NotReady, "waiting", at(9));
+    conditions.mark_false(ConditionType::InstallSucceeded, Reason::Error, "refused", at(9));
+    assert_ne!(conditions, stored);
+    conditions.settle(&stored);
+    assert_eq!(conditions, stored);
+    conditions.mark_true(ConditionType::InstallSucceeded, at(10));
+    conditions.settle(&stored);
+    assert_eq!(conditions.get(ConditionType::InstallSucceeded).unwrap().last_transition_time, Some(at(10)));
+}

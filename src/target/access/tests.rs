@@ -109,3 +109,27 @@ fn unknown_keys_of_the_file_are_reported_and_malformed_files_refused() {
     assert_eq!(error.to_string(), "the access-provider file is malformed at providers[0].name");
     assert!(AccessConfig::from_json(b"{}}").is_err());
 }
+
+#[test]
+fn w31_a_certificate_authority_may_be_a_file_beside_the_provider_file_and_nowhere_else() {
+    let cluster = json!({"server": "https://eu", "certificate-authority": "eu.pem"});
+    let named = profile(json!([{"name": "first", "cluster": cluster}]));
+    let mut access = config(["", ""]).choose(&named).unwrap();
+    assert_eq!(access.authority_file.as_deref(), Some("eu.pem"));
+    access.trust(b"pem");
+    let told = access.exec.cluster.expect("the plugin is told").endpoint;
+    assert_eq!(
+        [access.endpoint, told].map(|e| e.certificate_authority),
+        [Some(b"pem".into()), Some(b"pem".into())]
+    );
+
+    let place = |file: &str| authority_path("/etc/inventory/config.json", file, "fleet/eu").ok();
+    assert_eq!(place("ca/eu.pem").as_deref(), Some("/etc/inventory/ca/eu.pem"));
+    assert_eq!(place("/etc/inventory/eu.pem").as_deref(), Some("/etc/inventory/eu.pem"));
+    for file in ["/etc/passwd", "../passwd", "/etc/inventory/../passwd", "/etc/inventory2/x", "https://h/x"] {
+        assert_eq!(place(file), None, "{file}");
+    }
+    let data = json!({"server": "https://eu", "certificate-authority": "eu.pem", "certificate-authority-data": "cGVt"});
+    let both = config(["", ""]).choose(&profile(json!([{"name": "first", "cluster": data}]))).unwrap();
+    assert_eq!((both.endpoint.certificate_authority, both.authority_file), (Some(b"pem".to_vec()), None));
+}

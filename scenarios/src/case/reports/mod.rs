@@ -180,7 +180,7 @@ where
 
 /// Restarts an operator that a strike has killed.
 async fn revive(world: &mut World) {
-    while world.network.strike.take_crash() {
+    while !world.network.strike.take_crashes().is_empty() {
         world.pass(Duration::from_secs(1)).await;
         world.start_operator();
     }
