@@ -204,7 +204,8 @@ impl Reconciler {
         if namespace::is_terminating(&live.map_err(StepError::Target)?) {
             self.withdraw_webhooks(session, target, found.as_ref(), peers).await?;
             let cluster = target.cluster.name().into();
-            return Err(AnchorError::NamespaceTerminating { namespace, cluster }.into());
+            let held_by = namespace::held_by(&target.cluster, &namespace).await.map_err(StepError::Target)?;
+            return Err(AnchorError::NamespaceTerminating { namespace, cluster, held_by }.into());
         }
         let anchor = claim.ensure(found, &session.record.inventory).await?;
         let owner_uid = anchor.uid().to_owned();
