@@ -94,8 +94,8 @@ pub struct Installation {
     pub written: Vec<ObjectKey>,
     /// Objects that differ and were left so.
     pub left: Vec<ObjectKey>,
-    /// Objects that the cluster refused, each with its error.
-    pub rejected: Vec<(ObjectKey, ClusterError)>,
+    /// Objects that the cluster refused, each with its words.
+    pub rejected: Vec<(ObjectKey, String)>,
     /// Workloads that have not rolled out, with why, in the order of the plan.
     pub unready: Vec<(ObjectKey, String)>,
     /// Objects of kinds whose definitions are not established yet.
@@ -159,6 +159,10 @@ pub async fn install(
                 report.deferred.push(key);
                 continue;
             }
+            if let Some(refusal) = observed.forbidden_kinds.get(&key.kind) {
+                report.rejected.push((key, refusal.clone()));
+                continue;
+            }
             let step =
                 decide(cluster, (object, digests[&key]), terms.upkeep, live.get(&key), inventory, memory)
                     .await?;
@@ -178,7 +182,7 @@ pub async fn install(
                     live.written.insert(object.key(), stored);
                 }
                 Some((object, Err(error))) if error.failure.is_rejection() => {
-                    report.rejected.push((object.key(), error));
+                    report.rejected.push((object.key(), error.failure.to_string()));
                 }
                 Some((_, Err(error))) => return Err(error),
             }

@@ -326,7 +326,7 @@ impl Reconciler {
         // Last, so that Ready tells of the refusal rather than of what waits because of it.
         if !report.rejected.is_empty() {
             let refusals: Vec<_> =
-                report.rejected.iter().map(|(key, error)| format!("{key}: {}", error.failure)).collect();
+                report.rejected.iter().map(|(key, refusal)| format!("{key}: {refusal}")).collect();
             let text = format!("Install failed with message: {}", refusals.join("; "));
             let reason = Reason::ObjectsRejected;
             session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
