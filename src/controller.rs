@@ -67,6 +67,8 @@ enum Watched {
     /// A complete list begins, and ends.
     ListBegins(Subject),
     ListEnds(Subject),
+    /// The hub has no such kind, or does not show it.
+    Absent(Subject),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -240,10 +242,12 @@ impl Controller {
     }
 
     fn take_in(&mut self, event: Watched) {
-        if let Watched::ListEnds(subject) = event {
+        if let Watched::ListEnds(subject) | Watched::Absent(subject) = event {
             self.listed.insert(subject);
         }
         match event {
+            // What was known of the kind stays known: an API that is not served for a moment has lost nothing.
+            Watched::Absent(_) => {}
             Watched::ListBegins(subject) => drop(self.listing.insert(subject, BTreeSet::new())),
             Watched::ListEnds(Subject::Component(kind)) => {
                 let seen = self.listing.remove(&Subject::Component(kind)).unwrap_or_default();
@@ -350,11 +354,13 @@ async fn watch(
                     report.worked();
                 }
                 tracing::debug!(kind, error = &error as &dyn std::error::Error, "watch failed");
-                let none = subject == Subject::Profile && is_denied(&error);
-                if none {
-                    // Nothing remote can be installed then, and each resource that wants it says so. The others need not wait.
+                // Without profiles nothing remote can be installed, and each resource that wants it says so. Other
+                // resources of ours may be there although we may not see them: only where there is no such kind, there
+                // are none.
+                let code = refusal(&error);
+                if code == Some(404) || code == Some(403) && subject == Subject::Profile {
                     report.not_there();
-                    if events.send(Watched::ListEnds(subject)).await.is_err() {
+                    if events.send(Watched::Absent(subject)).await.is_err() {
                         return;
                     }
                 } else {
@@ -381,13 +387,16 @@ fn has_worked(error: &watcher::Error, lasted: Duration) -> bool {
     matches!(error, watcher::Error::WatchFailed(_) | watcher::Error::WatchError(_)) && lasted >= A_WHILE
 }
 
-/// Whether the hub answers that there is no such kind, or that it is none of our business.
-fn is_denied(error: &watcher::Error) -> bool {
+/// The status by which the hub refuses to list or to watch.
+fn refusal(error: &watcher::Error) -> Option<u16> {
     let cause = match error {
         watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause) => cause,
-        _ => return false,
+        _ => return None,
     };
-    matches!(cause, kube::Error::Api(status) if matches!(status.code, 403 | 404))
+    match cause {
+        kube::Error::Api(status) => Some(status.code),
+        _ => None,
+    }
 }
 
 /// Tells those who look from outside how a watch is doing.
