@@ -78,8 +78,9 @@ impl Subject {
     }
 }
 
-/// Runs until it is dropped.
+/// Runs until it is dropped: a term as the leader.
 pub async fn run(hub: kube::Client, reconciler: Arc<Reconciler>, pacing: Pacing) {
+    reconciler.begin_term();
     let (sender, mut watched) = mpsc::channel(1024);
     // Dropped with this future, and the watches with it.
     let mut watches = JoinSet::new();

@@ -102,6 +102,12 @@ impl Reconciler {
         Self { targets, catalog, clock, events, intervals, kubernetes_min_version, plans, memories }
     }
 
+    /// Forgets what it has applied: since then another leader may have been at work, and what it did is no longer told
+    /// from what somebody else did. The next pass over each custom resource reads everything.
+    pub fn begin_term(&self) {
+        self.memories.lock().clear();
+    }
+
     /// One pass. `peers` are the other custom resources of this hub.
     pub async fn reconcile(&self, key: &Key, peers: &[Peer]) -> Next {
         match self.pass(key, peers).await {
