@@ -184,6 +184,15 @@ impl FakeApiServer {
         self.inner.wake.notify_one();
     }
 
+    /// Restarts the garbage collector: it knows nothing any more and looks at everything, in an order that follows from
+    /// `seed`.
+    pub fn restart_gc(&self, seed: u64) {
+        let mut state = self.lock();
+        state.gc_restart = (state.gc_restart.0 + 1, seed);
+        drop(state);
+        self.inner.wake.notify_one();
+    }
+
     /// Lets the controllers do now what they would do next; the answer is when they want to go on.
     pub fn settle(&self) -> Option<Timestamp> {
         let mut controllers = self.inner.controllers.lock();

@@ -33,6 +33,8 @@ pub(crate) struct State {
     pub(crate) addresses: u32,
     /// Whether the garbage collector rests.
     pub(crate) gc_paused: bool,
+    /// How often the garbage collector was restarted, and the order in which it looks at everything then.
+    pub(crate) gc_restart: (u64, u64),
     /// How workloads get ready.
     pub(crate) scripts: Scripts,
     /// Counts changes of the scripts.

@@ -46,6 +46,8 @@ pub struct Network {
     /// The one fault of a sweep.
     pub strike: Strike,
     extras: Arc<Mutex<Extras>>,
+    /// Every client of a spoke holds one of these.
+    clients: Arc<()>,
 }
 
 /// What only some worlds use.
@@ -74,12 +76,25 @@ impl Network {
         }
         let latency = Arc::new(Mutex::new(latency));
         let sites = Arc::default();
-        Self { sites, latency, trace, replica: 0, strike: Strike::default(), extras: Arc::default() }
+        Self {
+            sites,
+            latency,
+            trace,
+            replica: 0,
+            strike: Strike::default(),
+            extras: Arc::default(),
+            clients: Arc::default(),
+        }
     }
 
     /// The wires as one start of an operator uses them.
     pub fn of_replica(&self, replica: u64) -> Self {
         Self { replica, ..self.clone() }
+    }
+
+    /// Clients of spokes that operators hold at this moment.
+    pub fn clients(&self) -> usize {
+        Arc::weak_count(&self.clients)
     }
 
     /// Puts a cluster behind an address; another one that was there is gone.
@@ -390,7 +405,13 @@ impl Connector for Network {
         self.extras.lock().opened.push(endpoint.clone());
         match endpoint.server.parse::<http::Uri>() {
             Ok(uri) if uri.scheme_str() == Some("https") => {
-                Ok(self.transport_trusting(&endpoint.server, endpoint.certificate_authority.clone()))
+                let transport =
+                    self.transport_trusting(&endpoint.server, endpoint.certificate_authority.clone());
+                let counted = Arc::downgrade(&self.clients);
+                Ok(Transport::new(tower::service_fn(move |request| {
+                    let (transport, _counted) = (transport.clone(), &counted);
+                    transport.oneshot(request)
+                })))
             }
             _ => Err(ConnectError { server: endpoint.server.clone(), reason: "not an https URL".into() }),
         }

@@ -77,6 +77,7 @@ impl Failure {
         Self::Refused { .. } => "refused",
         Self::Credentials(_) => "credentials",
         Self::Deadline(_) => "deadline",
+        Self::Suspended(_) => "suspended",
         Self::Connection(_) => "connection",
         Self::Garbled(_) => "garbled",
     }

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use serde_json::json;
 
 use super::*;

@@ -3,14 +3,20 @@
 //!
 //! Here are the words that the tests share.
 
+mod collection;
+mod credentials;
 mod deletion;
+mod finalizers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fake_apiserver::FakeApiServer;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt};
 
 use crate::network::Site;
 use crate::seed::Seed;
@@ -188,4 +194,40 @@ fn conditions(world: &World, component: Id) -> String {
 /// A Serving beside the usual one.
 fn another(namespace: &str, name: &str, spec: &Value) -> Value {
     component(("KnativeServing", namespace, name), spec)
+}
+
+/// What the operator logs on this thread from now on, at `info` and above.
+fn listen() -> (tracing::subscriber::DefaultGuard, Log) {
+    let log = Log::default();
+    let filter = tracing_subscriber::filter::LevelFilter::INFO;
+    let subscriber = tracing_subscriber::registry().with(log.clone().with_filter(filter));
+    (tracing::subscriber::set_default(subscriber), log)
+}
+
+/// Lines of a log.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().clone()
+    }
+
+    fn panics(&self) -> Vec<String> {
+        self.lines().into_iter().filter(|line| line.contains("panicked")).collect()
+    }
+}
+
+impl<S: tracing::Subscriber> Layer<S> for Log {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        struct Line(String);
+        impl tracing::field::Visit for Line {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                self.0 += &format!("{field}={value:?} ");
+            }
+        }
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        self.0.lock().push(line.0);
+    }
 }
