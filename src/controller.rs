@@ -97,8 +97,9 @@ const SUBJECTS: [Subject; 3] = [
     Subject::Profile,
 ];
 
-/// Runs until it is dropped. `health` hears of it.
+/// Runs until it is dropped: a term as the leader. `health` hears of it.
 pub async fn run(hub: kube::Client, reconciler: Arc<Reconciler>, pacing: Pacing, health: Health) {
+    reconciler.begin_term();
     let metrics = reconciler.metrics().clone();
     let _term = Term::begin(&health, &metrics);
     let (sender, mut watched) = mpsc::channel(1024);

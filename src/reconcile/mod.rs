@@ -140,6 +140,13 @@ impl Reconciler {
         }
     }
 
+    /// Forgets what it has applied and let begin: since then another leader may have been at work, and what it did is no longer told
+    /// from what somebody else did. The next pass over each custom resource reads everything.
+    pub fn begin_term(&self) {
+        self.memories.lock().clear();
+        self.ledger.clear();
+    }
+
     /// The same reconciler, which heeds the ConfigMap [`crate::rollout::config::NAME`] in this namespace of the hub.
     #[must_use]
     pub fn with_rollouts(self, namespace: String) -> Self {
