@@ -65,7 +65,7 @@ fn br21_a_day_of_refused_tokens_costs_bounded_lines_events_clients_and_attempts(
         world.pass(24 * HOUR).await;
         let attempts = requests(&world, start, "hub", "/clusterprofiles/east");
         assert!((600..=750).contains(&attempts), "{attempts} attempts in a day, one every two minutes");
-        assert!(world.issuer.runs() - runs <= 2 * attempts as u64 + 2);
+        assert!(world.issuer.runs() - runs <= 2 * attempts + 2);
         assert!(log.lines().len() - lines <= attempts + 2, "{} lines", log.lines().len() - lines);
         assert_eq!(events(&world, "InternalError").len(), told, "the same is not told again");
         assert!(world.network.clients() <= 1);

@@ -6,7 +6,11 @@
 mod collection;
 mod credentials;
 mod deletion;
+mod fields;
 mod finalizers;
+mod isolation;
+mod watches;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
