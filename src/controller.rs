@@ -102,7 +102,7 @@ pub async fn run(hub: kube::Client, reconciler: Arc<Reconciler>, pacing: Pacing)
     };
     loop {
         controller.start_due();
-        let wake = controller.queue.wake_at().unwrap_or_else(far_away);
+        let wake = controller.wake_at().unwrap_or_else(far_away);
         tokio::select! {
             // Finished work first: it frees slots.
             biased;
@@ -144,6 +144,12 @@ impl Controller {
                 (key, next)
             });
         }
+    }
+
+    /// When to look at the queue again, if nothing happens before. While every worker is busy nothing can be started,
+    /// however long it has been due, so only a worker that finishes matters.
+    fn wake_at(&self) -> Option<Instant> {
+        self.queue.wake_at().filter(|_| self.running.len() < self.pacing.workers)
     }
 
     fn finish(&mut self, key: Key, next: Next) {

@@ -6,9 +6,13 @@
 mod collection;
 mod credentials;
 mod deletion;
+mod doubles;
 mod fields;
 mod finalizers;
+mod identity;
 mod isolation;
+mod status;
+mod upgrade;
 mod watches;
 mod webhooks;
 
