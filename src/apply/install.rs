@@ -7,6 +7,7 @@ use futures::StreamExt;
 use super::inventory::{Inventory, JobRecord};
 use super::namespace;
 use super::observe::Observed;
+use super::ownership::{claim_items, has_predecessor, inherit};
 use super::ready::{Readiness, job_finished, readiness};
 use super::shape::{Fingerprint, fingerprint, is_as_desired, owned_fields};
 use crate::manifest::{GroupKind, Object, ObjectKey};
@@ -229,7 +230,7 @@ async fn decide<'a>(
         let due = job_needs_apply(cluster, desired, upkeep, live, inventory).await?;
         return Ok(if due { Step::Apply(desired) } else { Step::Nothing });
     }
-    let Some(live) = live else { return Ok(Step::Apply(desired)) };
+    let Some(live) = live.filter(|live| !has_predecessor(live)) else { return Ok(Step::Apply(desired)) };
     if memory.unchanged(digest, live) {
         return Ok(Step::Nothing);
     }
@@ -262,19 +263,50 @@ async fn take<'a>(
         Step::Apply(desired) => Some((desired, write(cluster, desired, terms).await)),
         Step::Ask(desired, live) => match cluster.dry_run(desired).await {
             Ok(would_be) if would_be == live => Some((desired, Ok(Taken::InShape(live)))),
-            Ok(_) => Some((desired, write(cluster, desired, terms).await)),
-            Err(error) => Some((desired, Err(error))),
+            Err(error) if !error.failure.is_invalid() => Some((desired, Err(error))),
+            _ => Some((desired, write(cluster, desired, terms).await)),
         },
     }
 }
 
 async fn write(cluster: &Cluster, desired: &Object, terms: Terms<'_>) -> Result<Taken, ClusterError> {
-    let stored = match terms.upkeep {
-        Upkeep::Report => return Ok(Taken::Left),
-        _ if desired.is("", "Namespace") => namespace::apply(cluster, desired, terms.created_for).await?,
-        _ => cluster.apply(desired).await?,
+    match terms.upkeep {
+        Upkeep::Report => Ok(Taken::Left),
+        _ => claim(cluster, desired, terms.created_for).await.map(Taken::Written),
+    }
+}
+
+/// Sends an object. Claims of others that are in the way are given up, once: those of the operator before us, which
+/// would keep for ever what we leave out, and those on items of lists that cannot be beside ours.
+async fn claim(cluster: &Cluster, desired: &Object, created_for: &str) -> Result<Object, ClusterError> {
+    let (stored, claims) = match send(cluster, desired, created_for).await {
+        // Jobs are replaced, never updated.
+        Ok(stored) if desired.is("batch", "Job") => return Ok(stored),
+        Ok(stored) => {
+            let claims = inherit(&stored);
+            (Ok(stored), claims)
+        }
+        Err(error) if error.failure.is_invalid() => {
+            let resource = cluster.resource(desired.api_version(), desired.kind()).await?;
+            let live = cluster.get(&resource, desired.namespace(), desired.name()).await?;
+            (Err(error), live.as_ref().and_then(claim_items))
+        }
+        Err(error) => return Err(error),
     };
-    Ok(Taken::Written(stored))
+    let Some(claims) = claims else { return stored };
+    match cluster.json_patch(desired, &claims).await {
+        Ok(_) => send(cluster, desired, created_for).await,
+        // Somebody else wrote meanwhile: the claims are still there in the next pass.
+        Err(error) if error.failure.is_conflict() => stored,
+        Err(error) => Err(error),
+    }
+}
+
+async fn send(cluster: &Cluster, desired: &Object, created_for: &str) -> Result<Object, ClusterError> {
+    match desired.is("", "Namespace") {
+        true => namespace::apply(cluster, desired, created_for).await,
+        false => cluster.apply(desired).await,
+    }
 }
 
 /// A Job runs once for each content: it is created when its content has not run yet, and replaced, never updated,

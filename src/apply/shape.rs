@@ -8,6 +8,7 @@
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::ownership::PREDECESSOR;
 use crate::manifest::Object;
 use crate::target::cluster::FIELD_MANAGER;
 
@@ -43,9 +44,6 @@ pub fn owned_fields<'a>(live: &'a Object, manager: &str) -> Option<&'a Value> {
     });
     ours.map(|entry| &entry["fieldsV1"])
 }
-
-/// Field manager of the Go operator, whose installations are taken over.
-const PREDECESSOR: &str = "manifestival";
 
 /// Whether we, or the operator before us, have written anything of the object.
 pub fn was_written_by_us(live: &Object) -> bool {

@@ -127,10 +127,11 @@ impl Failure {
     pub fn is_rejection(&self) -> bool {
         match self {
             Self::NoMatch { .. } => true,
-            Self::Refused { code, message, .. } => {
-                // A webhook that cannot be called is an internal error, and the text is the only mark of it.
+            Self::Refused { code, reason, message } => {
+                // A webhook that cannot be called is an internal error, and the text is the only mark of it. An apply
+                // whose lists have the same key twice fails without any reason.
                 matches!(code, 400 | 403 | 404 | 409 | 413 | 422)
-                    || (*code == 500 && message.contains("webhook"))
+                    || (*code == 500 && (message.contains("webhook") || reason.is_empty()))
             }
             _ => false,
         }
@@ -151,6 +152,11 @@ impl Failure {
             Self::Credentials(_) => "credentials",
             Self::Garbled(_) => "garbled",
         }
+    }
+
+    /// The object would not be valid.
+    pub fn is_invalid(&self) -> bool {
+        matches!(self, Self::Refused { code: 422, .. })
     }
 
     /// The cluster could not be asked at all.
@@ -388,6 +394,22 @@ impl Cluster {
         match self.request("PATCH", &format!("{path}?{query}"), body, None).await {
             Ok(value) => self.object(format!("patch {path}"), value),
             Err(failure) => Err(self.error(format!("patch {path}"), failure)),
+        }
+    }
+
+    /// JSON patch (RFC 6902) of the object that `object` names.
+    ///
+    /// # Errors
+    /// Any failure.
+    pub async fn json_patch(&self, object: &Object, patch: &Value) -> Result<Object, ClusterError> {
+        let resource = self.resource(object.api_version(), object.kind()).await?;
+        let query = query(&[("fieldManager", FIELD_MANAGER)]);
+        let path = format!("{}?{query}", resource.path(object.namespace(), object.name()));
+        let action = || format!("patch {}", object.key());
+        let body = Some((patch, "application/json-patch+json"));
+        match self.request("PATCH", &path, body, None).await {
+            Ok(value) => self.object(action(), value),
+            Err(failure) => Err(self.error(action(), failure)),
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) struct Ownership {
 
 impl Ownership {
     fn judge(&self, component: &Component, object: &Value, now: &dyn Fn(&str) -> bool) -> Option<String> {
-        let namespace = object["metadata"]["namespace"].as_str()?;
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
         let key = super::member::key_of(object);
         let owners = owners(object);
         let Some(target) = component.record.target.as_ref().filter(|target| target.profile.is_some()) else {

@@ -6,7 +6,15 @@
 mod collection;
 mod credentials;
 mod deletion;
+mod doubles;
+mod fields;
 mod finalizers;
+mod identity;
+mod isolation;
+mod status;
+mod upgrade;
+mod watches;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
