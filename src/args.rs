@@ -15,6 +15,18 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// How to write logs, which go to standard error; `RUST_LOG` says which.
+    #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, global = true)]
+    pub log_format: LogFormat,
+}
+
+/// How to write logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
 }
 
 /// What to do.
@@ -88,6 +100,9 @@ pub struct StatusArgs {
     /// Cluster entry of the kubeconfig, instead of the one its context names.
     #[arg(long, env = "HUB_CLUSTER")]
     pub cluster: Option<String>,
+    /// Namespace of the operator, whose Lease tells whether it works.
+    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "knative-operator")]
+    pub system_namespace: String,
 }
 
 /// Arguments of `images`.

@@ -1,7 +1,8 @@
 //! The loop: watches on the hub feed the index, the index feeds the queue, the queue feeds reconciles.
 //!
 //! One loop for both kinds and for production and simulation. Each reconcile is a task of its own, so a panic in one
-//! is contained and reported, and dropping the loop stops them all.
+//! is contained and reported, and dropping the loop stops them all. No pass begins before every watch has listed
+//! everything once: who else is there decides about sharing clusters, about what may be removed, and about rollouts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -18,10 +19,13 @@ use rand_chacha::ChaCha8Rng;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
+use tracing::Instrument;
 
 use crate::api::ComponentKind;
+use crate::health::{self, BEAT, Health};
 use crate::index::{Index, Key, Lane};
 use crate::manifest::Object;
+use crate::metrics::{Metrics, Standing};
 use crate::queue::Queue;
 use crate::reconcile::{Next, Reconciler};
 use crate::target::resolve::PROFILE_API;
@@ -33,6 +37,8 @@ pub struct Pacing {
     pub workers: usize,
     /// Reconciles at a time for one target.
     pub workers_per_target: usize,
+    /// Reconciles at a time for targets that did not answer the last time, all together.
+    pub workers_for_silent: usize,
     /// First delay after a failure; it doubles with each failure in a row.
     pub backoff_min: Duration,
     /// Longest delay after a failure.
@@ -46,6 +52,7 @@ impl Default for Pacing {
         Self {
             workers: 64,
             workers_per_target: 2,
+            workers_for_silent: 24,
             backoff_min: Duration::from_millis(500),
             backoff_max: Duration::from_secs(120),
             jitter_seed: 0,
@@ -60,6 +67,8 @@ enum Watched {
     /// A complete list begins, and ends.
     ListBegins(Subject),
     ListEnds(Subject),
+    /// The hub has no such kind, or does not show it.
+    Absent(Subject),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,84 +87,136 @@ impl Subject {
     }
 }
 
-/// Runs until it is dropped.
-pub async fn run(hub: kube::Client, reconciler: Arc<Reconciler>, pacing: Pacing) {
+/// Words for what becomes of passes.
+pub const OUTCOMES: [&str; 5] = ["done", "failed", "unreachable", "conflict", "panicked"];
+
+/// What is watched on the hub.
+const SUBJECTS: [Subject; 3] = [
+    Subject::Component(ComponentKind::Serving),
+    Subject::Component(ComponentKind::Eventing),
+    Subject::Profile,
+];
+
+/// Runs until it is dropped: a term as the leader. `health` hears of it.
+pub async fn run(hub: kube::Client, reconciler: Arc<Reconciler>, pacing: Pacing, health: Health) {
+    reconciler.begin_term();
+    let metrics = reconciler.metrics().clone();
+    let _term = Term::begin(&health, &metrics);
     let (sender, mut watched) = mpsc::channel(1024);
     // Dropped with this future, and the watches with it.
     let mut watches = JoinSet::new();
-    for subject in [
-        Subject::Component(ComponentKind::Serving),
-        Subject::Component(ComponentKind::Eventing),
-        Subject::Profile,
-    ] {
-        watches.spawn(watch(hub.clone(), subject, sender.clone(), pacing.clone()));
+    for subject in SUBJECTS {
+        let report = Report { subject, health: health.clone(), metrics: metrics.clone() };
+        watches.spawn(watch(hub.clone(), subject, sender.clone(), pacing.clone(), report));
     }
     let mut controller = Controller {
         reconciler,
         index: Index::default(),
-        queue: Queue::new(pacing.workers_per_target),
+        queue: Queue::new(pacing.workers_per_target).with_suspects(pacing.workers_for_silent),
         running: JoinSet::new(),
         failures: BTreeMap::new(),
         listing: BTreeMap::new(),
+        listed: BTreeSet::new(),
         jitter: ChaCha8Rng::seed_from_u64(pacing.jitter_seed),
         pacing,
+        metrics,
     };
     loop {
+        let now = Instant::now();
+        health.beat(now);
         controller.start_due();
-        let wake = controller.wake_at().unwrap_or_else(far_away);
+        // What is due waits for a worker, not for the clock, when there is none.
+        let due = controller.queue.wake_at().filter(|_| controller.has_worker());
+        let wake = due.map_or(now + BEAT, |due| due.min(now + BEAT));
         tokio::select! {
             // Finished work first: it frees slots.
             biased;
-            Some(Ok((key, next))) = controller.running.join_next() => controller.finish(key, next),
+            Some(Ok((key, next, took))) = controller.running.join_next() => controller.finish(key, next, took),
             Some(event) = watched.recv() => controller.take_in(event),
             () = sleep_until(wake) => {}
         }
     }
 }
 
-fn far_away() -> Instant {
-    Instant::now() + Duration::from_secs(24 * 3600)
+/// The time for which this replica leads, for those who look at it from outside.
+struct Term {
+    metrics: Metrics,
+    _health: health::Term,
+}
+
+impl Term {
+    fn begin(health: &Health, metrics: &Metrics) -> Self {
+        metrics.set_leading(true);
+        let kinds = SUBJECTS.map(|subject| subject.resource().1);
+        Self { metrics: metrics.clone(), _health: health.lead(&kinds, Instant::now()) }
+    }
+}
+
+impl Drop for Term {
+    fn drop(&mut self) {
+        self.metrics.set_leading(false);
+        self.metrics.set_queue(0, 0);
+        self.metrics.forget_fleet();
+    }
 }
 
 struct Controller {
     reconciler: Arc<Reconciler>,
     index: Index,
     queue: Queue<Key, Lane>,
-    running: JoinSet<(Key, Next)>,
+    running: JoinSet<(Key, Option<Next>, Duration)>,
     /// Failures in a row.
     failures: BTreeMap<Key, u32>,
     /// Keys seen in a list that has not ended.
     listing: BTreeMap<Subject, BTreeSet<Key>>,
+    /// What has been listed once.
+    listed: BTreeSet<Subject>,
     jitter: ChaCha8Rng,
     pacing: Pacing,
+    metrics: Metrics,
 }
 
 impl Controller {
     fn start_due(&mut self) {
-        while self.running.len() < self.pacing.workers {
-            let Some(key) = self.queue.next(Instant::now()) else { return };
+        while self.has_worker() {
+            let Some(key) = self.queue.next(Instant::now()) else { break };
             let (reconciler, peers) = (self.reconciler.clone(), self.index.peers(&key));
-            self.running.spawn(async move {
-                let pass = AssertUnwindSafe(reconciler.reconcile(&key, &peers)).catch_unwind();
-                let next = pass.await.unwrap_or_else(|_| {
-                    tracing::error!(object = %key, "a reconcile panicked: this is a bug");
-                    Next::Backoff
-                });
-                (key, next)
-            });
+            let labels = self.index.member(&key).map(|member| member.labels.clone()).unwrap_or_default();
+            let span = tracing::info_span!("pass", object = %key, cluster = self.index.lane(&key));
+            let pass = async move {
+                let began = Instant::now();
+                let next = AssertUnwindSafe(reconciler.reconcile(&key, labels, &peers)).catch_unwind().await;
+                if next.is_err() {
+                    tracing::error!("a pass panicked: this is a bug");
+                }
+                (key, next.ok(), began.elapsed())
+            };
+            self.running.spawn(pass.instrument(span));
         }
+        self.metrics.set_queue(self.queue.len(), self.running.len());
     }
 
-    /// When to look at the queue again, if nothing happens before. While every worker is busy nothing can be started,
-    /// however long it has been due, so only a worker that finishes matters.
-    fn wake_at(&self) -> Option<Instant> {
-        self.queue.wake_at().filter(|_| self.running.len() < self.pacing.workers)
+    /// Whether another pass may begin now.
+    fn has_worker(&self) -> bool {
+        self.listed.len() == SUBJECTS.len() && self.running.len() < self.pacing.workers
     }
 
-    fn finish(&mut self, key: Key, next: Next) {
-        self.queue.done(&key);
+    /// A pass is over; without a `next` it panicked.
+    fn finish(&mut self, key: Key, next: Option<Next>, took: Duration) {
+        let outcome = match next {
+            Some(Next::OnChange | Next::After(_)) => "done",
+            Some(Next::Backoff) => "failed",
+            Some(Next::Unreachable(_)) => "unreachable",
+            Some(Next::AtOnce) => "conflict",
+            None => "panicked",
+        };
+        self.metrics.passed(key.kind, outcome, took);
+        let next = next.unwrap_or(Next::Backoff);
+        let lane = self.queue.done(&key);
+        self.judge(lane, matches!(next, Next::Unreachable(_)));
         let delay = match next {
-            Next::Backoff => self.backoff(&key),
+            Next::Backoff | Next::Unreachable(None) => self.backoff(&key),
+            Next::Unreachable(Some(pause)) => Some(self.jittered(pause)),
             Next::AtOnce => Some(Duration::ZERO),
             Next::After(delay) => {
                 self.failures.remove(&key);
@@ -171,16 +232,34 @@ impl Controller {
         }
     }
 
+    /// Whether a lane leads to a target that does not answer. When one answers again, everybody may go on.
+    fn judge(&mut self, lane: Option<Lane>, silent: bool) {
+        let Some(lane) = lane else { return };
+        if self.queue.set_suspect(&lane, silent) && !silent {
+            for key in self.index.keys_on(&lane) {
+                self.enqueue(key, Duration::ZERO);
+            }
+        }
+    }
+
     fn take_in(&mut self, event: Watched) {
+        if let Watched::ListEnds(subject) | Watched::Absent(subject) = event {
+            self.listed.insert(subject);
+        }
         match event {
+            // What was known of the kind stays known: an API that is not served for a moment has lost nothing.
+            Watched::Absent(_) => {}
             Watched::ListBegins(subject) => drop(self.listing.insert(subject, BTreeSet::new())),
             Watched::ListEnds(Subject::Component(kind)) => {
                 let seen = self.listing.remove(&Subject::Component(kind)).unwrap_or_default();
-                self.index.retain(kind, |key| seen.contains(key));
+                for gone in self.index.retain(kind, |key| seen.contains(key)) {
+                    self.metrics.set_standing(&gone, None);
+                }
             }
             Watched::ListEnds(Subject::Profile) => {}
             Watched::Applied(Subject::Component(kind), object) => {
                 let key = key_of(kind, &object);
+                self.metrics.set_standing(&key, Some(Standing::of(&object)));
                 if let Some(seen) = self.listing.get_mut(&Subject::Component(kind)) {
                     seen.insert(key.clone());
                 }
@@ -192,14 +271,22 @@ impl Controller {
             Watched::Deleted(Subject::Component(kind), object) => {
                 let key = key_of(kind, &object);
                 self.failures.remove(&key);
+                self.metrics.set_standing(&key, None);
+                let lane = self.index.lane(&key);
                 self.index.delete(&key);
+                if self.index.keys_on(&lane).is_empty() {
+                    self.queue.set_suspect(&lane, false);
+                }
                 // Others may have waited for this one to go.
                 self.enqueue_kind(kind);
             }
-            Watched::Applied(Subject::Profile, object) | Watched::Deleted(Subject::Profile, object) => {
-                for key in self.index.users_of(object.namespace(), object.name()) {
-                    self.enqueue(key, Duration::ZERO);
-                }
+            Watched::Applied(Subject::Profile, object) => {
+                self.index.apply_profile(&object);
+                self.enqueue_users(&object);
+            }
+            Watched::Deleted(Subject::Profile, object) => {
+                self.index.delete_profile(&object);
+                self.enqueue_users(&object);
             }
         }
     }
@@ -207,6 +294,12 @@ impl Controller {
     fn enqueue(&mut self, key: Key, delay: Duration) {
         let lane = self.index.lane(&key);
         self.queue.add(key, lane, Instant::now() + delay);
+    }
+
+    fn enqueue_users(&mut self, profile: &Object) {
+        for key in self.index.users_of(profile.namespace(), profile.name()) {
+            self.enqueue(key, Duration::ZERO);
+        }
     }
 
     fn enqueue_kind(&mut self, kind: ComponentKind) {
@@ -235,24 +328,49 @@ fn key_of(kind: ComponentKind, object: &Object) -> Key {
 
 /// Follows one kind on the hub for ever. Objects stay untyped, so that one malformed custom resource does not hide
 /// the others.
-async fn watch(hub: kube::Client, subject: Subject, events: mpsc::Sender<Watched>, pacing: Pacing) {
+async fn watch(
+    hub: kube::Client,
+    subject: Subject,
+    events: mpsc::Sender<Watched>,
+    pacing: Pacing,
+    report: Report,
+) {
     let (api_version, kind, plural) = subject.resource();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
     let api: Api<DynamicObject> = Api::all_with(hub, &resource);
     let mut stream = pin!(watcher(api, watcher::Config::default()));
     let mut failures = 0;
+    let mut began = Instant::now();
     while let Some(event) = stream.next().await {
         let message = match event {
             Ok(event) => {
                 failures = 0;
+                report.heard(&event);
                 translate(subject, event)
             }
             Err(error) => {
+                if has_worked(&error, began.elapsed()) {
+                    failures = 0;
+                    report.worked();
+                }
                 tracing::debug!(kind, error = &error as &dyn std::error::Error, "watch failed");
+                // Without profiles nothing remote can be installed, and each resource that wants it says so. Other
+                // resources of ours may be there although we may not see them: only where there is no such kind, there
+                // are none.
+                let code = refusal(&error);
+                if code == Some(404) || code == Some(403) && subject == Subject::Profile {
+                    report.not_there();
+                    if events.send(Watched::Absent(subject)).await.is_err() {
+                        return;
+                    }
+                } else {
+                    report.failed();
+                }
                 let delay = pacing.backoff_min.saturating_mul(1 << failures).min(pacing.backoff_max / 4);
                 failures = (failures + 1).min(16);
                 sleep(delay).await;
+                began = Instant::now();
                 None
             }
         };
@@ -261,6 +379,62 @@ async fn watch(hub: kube::Client, subject: Subject, events: mpsc::Sender<Watched
         {
             return;
         }
+    }
+}
+
+/// Whether a watch was open for a while before it failed, though it may have had nothing to tell.
+fn has_worked(error: &watcher::Error, lasted: Duration) -> bool {
+    const A_WHILE: Duration = Duration::from_secs(5);
+    matches!(error, watcher::Error::WatchFailed(_) | watcher::Error::WatchError(_)) && lasted >= A_WHILE
+}
+
+/// The status by which the hub refuses to list or to watch.
+fn refusal(error: &watcher::Error) -> Option<u16> {
+    let cause = match error {
+        watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause) => cause,
+        _ => return None,
+    };
+    match cause {
+        kube::Error::Api(status) => Some(status.code),
+        _ => None,
+    }
+}
+
+/// Tells those who look from outside how a watch is doing.
+struct Report {
+    subject: Subject,
+    health: Health,
+    metrics: Metrics,
+}
+
+impl Report {
+    fn heard(&self, event: &watcher::Event<DynamicObject>) {
+        self.health.heard(self.subject.resource().1);
+        if matches!(event, watcher::Event::InitDone) {
+            self.synced();
+        }
+    }
+
+    fn worked(&self) {
+        self.health.heard(self.subject.resource().1);
+    }
+
+    /// There is nothing to watch.
+    fn not_there(&self) {
+        self.health.heard(self.subject.resource().1);
+        self.synced();
+    }
+
+    fn synced(&self) {
+        if self.health.synced(self.subject.resource().1) {
+            tracing::info!("every watch has listed everything once");
+        }
+    }
+
+    fn failed(&self) {
+        let kind = self.subject.resource().1;
+        self.health.failed(kind, Instant::now());
+        self.metrics.watch_failed(kind);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::api::{ClusterProfileRef, ComponentKind};
 use crate::apply::shape::{Fingerprint, fingerprint};
 use crate::manifest::Object;
 use crate::reconcile::record::Record;
+use crate::rollout::{BEGUN, Labels, Member};
 
 /// Names one custom resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +48,8 @@ pub struct Peer {
     pub deleting: bool,
     /// What it has recorded about its target and its installation; `None` if it has not recorded anything readable.
     pub record: Option<Arc<Record>>,
+    /// What rollouts need to know; `None` of one that does not follow the newest release.
+    pub member: Option<Member>,
 }
 
 impl Peer {
@@ -60,11 +63,14 @@ impl Peer {
 #[derive(Debug, Default)]
 pub struct Index {
     components: BTreeMap<Key, Known>,
+    /// Labels of profiles by namespace and name.
+    profiles: BTreeMap<(String, String), Labels>,
 }
 
 #[derive(Debug)]
 struct Known {
     peer: Peer,
+    labels: Labels,
     profile: Option<ClusterProfileRef>,
     /// Of everything that calls for a reconcile when it changes; our own status writes are not part of it.
     trigger: Fingerprint,
@@ -80,12 +86,50 @@ impl Index {
                 created: object.value()["metadata"]["creationTimestamp"].as_str().unwrap_or_default().into(),
                 deleting: object.value()["metadata"]["deletionTimestamp"].is_string(),
                 record: Record::read(&object.value()["status"]["annotations"]).ok().map(Arc::new),
+                member: follows_newest(object).then(|| member(key, object)),
             },
+            labels: labels(object),
             profile: serde_json::from_value(object.value()["spec"]["clusterProfileRef"].clone()).ok(),
             trigger: trigger(object),
         };
         let before = self.components.insert(key.clone(), known);
+        self.merge_labels(key);
         before.is_none_or(|before| before.trigger != self.components[key].trigger)
+    }
+
+    /// Takes in a profile.
+    pub fn apply_profile(&mut self, profile: &Object) {
+        let name = (profile.namespace().to_owned(), profile.name().to_owned());
+        let labels = labels(profile);
+        if self.profiles.get(&name) != Some(&labels) {
+            self.profiles.insert(name, labels);
+            self.users_of(profile.namespace(), profile.name()).iter().for_each(|key| self.merge_labels(key));
+        }
+    }
+
+    /// Forgets a profile.
+    pub fn delete_profile(&mut self, profile: &Object) {
+        self.profiles.remove(&(profile.namespace().to_owned(), profile.name().to_owned()));
+        self.users_of(profile.namespace(), profile.name()).iter().for_each(|key| self.merge_labels(key));
+    }
+
+    /// What a custom resource does not say itself, its profile says.
+    fn merge_labels(&mut self, key: &Key) {
+        let Some(known) = self.components.get_mut(key) else { return };
+        let Some(member) = &mut known.peer.member else { return };
+        let profile = known.profile.as_ref().map(|profile| (profile.namespace.clone(), profile.name.clone()));
+        member.labels = match profile.and_then(|name| self.profiles.get(&name)) {
+            None => known.labels.clone(),
+            Some(theirs) => {
+                let both = theirs.iter().chain(known.labels.iter());
+                Arc::new(both.map(|(label, value)| (label.clone(), value.clone())).collect())
+            }
+        };
+    }
+
+    /// A custom resource as a rollout sees it; `None` if it does not follow the newest release.
+    pub fn member(&self, key: &Key) -> Option<&Member> {
+        self.components.get(key)?.peer.member.as_ref()
     }
 
     /// Forgets a custom resource.
@@ -94,8 +138,11 @@ impl Index {
     }
 
     /// Forgets every custom resource of a kind that `keep` refuses, after a complete list.
-    pub fn retain(&mut self, kind: ComponentKind, keep: impl Fn(&Key) -> bool) {
-        self.components.retain(|key, _| key.kind != kind || keep(key));
+    /// Returns them.
+    pub fn retain(&mut self, kind: ComponentKind, keep: impl Fn(&Key) -> bool) -> Vec<Key> {
+        let gone: Vec<_> = self.keys(kind).into_iter().filter(|key| !keep(key)).collect();
+        gone.iter().for_each(|key| self.delete(key));
+        gone
     }
 
     /// Every custom resource of a kind.
@@ -116,6 +163,11 @@ impl Index {
         profile.map_or_else(|| "local".into(), |profile| format!("{}/{}", profile.namespace, profile.name))
     }
 
+    /// The custom resources on a lane.
+    pub fn keys_on(&self, lane: &str) -> Vec<Key> {
+        self.components.keys().filter(|key| self.lane(key) == lane).cloned().collect()
+    }
+
     /// The custom resources that refer to a profile or are bound to it.
     pub fn users_of(&self, namespace: &str, name: &str) -> Vec<Key> {
         let is_it = |profile: &ClusterProfileRef| profile.namespace == namespace && profile.name == name;
@@ -133,9 +185,83 @@ impl Index {
     }
 }
 
+fn labels(object: &Object) -> Labels {
+    let labels = object.value()["metadata"]["labels"].as_object().into_iter().flatten();
+    Arc::new(labels.filter_map(|(label, value)| Some((label.clone(), value.as_str()?.to_owned()))).collect())
+}
+
+/// Whether a new operator moves it to a newer release by itself.
+fn follows_newest(object: &Object) -> bool {
+    let value = object.value();
+    let own_manifests = value["spec"]["manifests"].as_array().is_some_and(|manifests| !manifests.is_empty());
+    let named = !matches!(value["spec"]["version"].as_str().unwrap_or_default(), "" | "latest");
+    !named && !own_manifests && value["metadata"]["deletionTimestamp"].is_null()
+}
+
+fn member(key: &Key, object: &Object) -> Member {
+    let status = &object.value()["status"];
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let mut ready = conditions.filter(|condition| condition["type"] == "Ready");
+    Member {
+        key: key.clone(),
+        labels: Labels::default(),
+        installed: status["version"].as_str().filter(|version| !version.is_empty()).map(Into::into),
+        begun: status["annotations"][BEGUN].as_str().map(Into::into),
+        ready: ready.any(|ready| ready["status"] == "True"),
+    }
+}
+
 /// Spec (by generation), deletion, and the metadata that users set.
 fn trigger(object: &Object) -> Fingerprint {
     let metadata = &object.value()["metadata"];
     let fields = ["uid", "generation", "deletionTimestamp", "annotations", "labels", "finalizers"];
     fingerprint(&fields.iter().map(|field| metadata[field].clone()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn serving(version: &str, labels: &Value) -> (Key, Object) {
+        let key = Key { kind: ComponentKind::Serving, namespace: "ns".into(), name: "ks".into() };
+        let object = json!({
+            "apiVersion": "operator.knative.dev/v1beta1", "kind": "KnativeServing",
+            "metadata": {"namespace": "ns", "name": "ks", "labels": labels},
+            "spec": {"version": version, "clusterProfileRef": {"namespace": "fleet", "name": "east"}},
+        });
+        (key, Object::try_from(object).unwrap())
+    }
+
+    fn profile(labels: &Value) -> Object {
+        let metadata = json!({"namespace": "fleet", "name": "east", "labels": labels});
+        Object::try_from(json!({"apiVersion": "v1", "kind": "ClusterProfile", "metadata": metadata})).unwrap()
+    }
+
+    #[test]
+    fn a_resource_has_the_labels_of_its_profile_unless_it_has_its_own() {
+        let mut index = Index::default();
+        let (key, object) = serving("", &json!({"stage": "canary"}));
+        index.apply_profile(&profile(&json!({"stage": "late", "region": "eu"})));
+        index.apply(&key, &object);
+        let labels = |index: &Index| index.member(&key).map(|member| (*member.labels).clone()).unwrap();
+        let both = [("region", "eu"), ("stage", "canary")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!(labels(&index), both.into());
+        index.apply_profile(&profile(&json!({})));
+        assert_eq!(labels(&index), [("stage".to_owned(), "canary".to_owned())].into());
+        index.apply_profile(&profile(&json!({"region": "us"})));
+        index.delete_profile(&profile(&json!({})));
+        assert_eq!(labels(&index), [("stage".to_owned(), "canary".to_owned())].into());
+    }
+
+    #[test]
+    fn a_resource_that_names_its_version_is_in_no_rollout() {
+        let mut index = Index::default();
+        for (version, follows) in [("", true), ("latest", true), ("1.23", false), ("1.23.0", false)] {
+            let (key, object) = serving(version, &json!({}));
+            index.apply(&key, &object);
+            assert_eq!(index.member(&key).is_some(), follows, "{version:?}");
+        }
+    }
 }

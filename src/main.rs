@@ -6,14 +6,19 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use knative_operator::args::Args;
+use knative_operator::args::{Args, LogFormat};
 use knative_operator::command;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
+    let args = Args::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr).init();
-    match run(Args::parse()) {
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
+    match args.log_format {
+        LogFormat::Text => logs.init(),
+        LogFormat::Json => logs.json().flatten_event(true).with_span_list(false).init(),
+    }
+    match run(args) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads our output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

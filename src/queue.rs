@@ -2,7 +2,8 @@
 //!
 //! A pure data structure, driven by `controller`. Compared with the queue of kube-runtime it adds what a fleet
 //! needs: a bound per lane (one lane is one target cluster), so that a dead cluster holds its own slots only, and an
-//! order that depends on nothing but the calls, so that a simulation replays. A key is never handed out twice at a
+//! order that depends on nothing but the calls, so that a simulation replays. Lanes under suspicion (their cluster did not
+//! answer) share a bound of their own, so that however many clusters are dead, the others find a worker. A key is never handed out twice at a
 //! time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,6 +21,11 @@ pub struct Queue<K, L> {
     lanes: BTreeMap<L, Lane<K>>,
     /// Lanes with a free slot and a ready key, by the age of that key.
     runnable: BTreeSet<(u64, L)>,
+    /// The same, of lanes under suspicion.
+    runnable_suspects: BTreeSet<(u64, L)>,
+    suspects: BTreeSet<L>,
+    suspect_slots: usize,
+    suspects_running: usize,
 }
 
 #[derive(Debug)]
@@ -38,6 +44,7 @@ enum State<L> {
     /// Handed out; `again` holds what was asked for meanwhile.
     Running {
         again: Option<(L, Instant)>,
+        suspect: bool,
     },
 }
 
@@ -57,7 +64,32 @@ impl<K: Ord + Clone, L: Ord + Clone> Queue<K, L> {
             entries: BTreeMap::new(),
             lanes: BTreeMap::new(),
             runnable: BTreeSet::new(),
+            runnable_suspects: BTreeSet::new(),
+            suspects: BTreeSet::new(),
+            suspect_slots: usize::MAX,
+            suspects_running: 0,
         }
+    }
+
+    /// The same queue, which hands out at most `slots` keys of lanes under suspicion at a time, one of each.
+    #[must_use]
+    pub fn with_suspects(self, slots: usize) -> Self {
+        Self { suspect_slots: slots, ..self }
+    }
+
+    /// Puts a lane under suspicion, or clears it. Returns whether that is new.
+    pub fn set_suspect(&mut self, lane: &L, suspect: bool) -> bool {
+        let new = match suspect {
+            true => self.suspects.insert(lane.clone()),
+            false => self.suspects.remove(lane),
+        };
+        if new && let Some((serial, _)) = self.lanes.get(lane).and_then(|slots| slots.ready.front()) {
+            let entry = (*serial, lane.clone());
+            self.runnable.remove(&entry);
+            self.runnable_suspects.remove(&entry);
+            self.offer(lane.clone());
+        }
+        new
     }
 
     /// Asks for `key` to be handed out at `due` or soon after. An earlier wish for the same key stays, a later one
@@ -65,7 +97,7 @@ impl<K: Ord + Clone, L: Ord + Clone> Queue<K, L> {
     pub fn add(&mut self, key: K, lane: L, due: Instant) {
         match self.entries.get_mut(&key) {
             None => {}
-            Some(Entry { state: State::Running { again }, .. }) => {
+            Some(Entry { state: State::Running { again, .. }, .. }) => {
                 let due = again.as_ref().map_or(due, |(_, earlier)| due.min(*earlier));
                 *again = Some((lane, due));
                 return;
@@ -84,30 +116,43 @@ impl<K: Ord + Clone, L: Ord + Clone> Queue<K, L> {
     /// The next key to run at `now`, if any is due and its lane has a free slot. Oldest wish first.
     pub fn next(&mut self, now: Instant) -> Option<K> {
         self.promote(now);
-        let (_, lane) = self.runnable.pop_first()?;
+        let suspect = self.next_is_suspect();
+        let (_, lane) =
+            if suspect { self.runnable_suspects.pop_first()? } else { self.runnable.pop_first()? };
+        self.suspects_running += usize::from(suspect);
         let slots = self.lanes.get_mut(&lane).expect("a runnable lane exists");
         let (_, key) = slots.ready.pop_front().expect("a runnable lane has a ready key");
         slots.running += 1;
-        self.entries.get_mut(&key).expect("a ready key has an entry").state = State::Running { again: None };
+        self.entries.get_mut(&key).expect("a ready key has an entry").state =
+            State::Running { again: None, suspect };
         self.offer(lane);
         Some(key)
     }
 
-    /// The key that [`Queue::next`] handed out is finished.
-    pub fn done(&mut self, key: &K) {
-        let Some(Entry { lane, state: State::Running { again } }) = self.entries.remove(key) else {
-            return;
+    /// Whether the oldest wish that can be fulfilled now is one of a lane under suspicion.
+    fn next_is_suspect(&self) -> bool {
+        let Some((theirs, _)) = self.runnable_suspects.first() else { return false };
+        let older = self.runnable.first().is_none_or(|(ours, _)| theirs < ours);
+        older && self.suspects_running < self.suspect_slots
+    }
+
+    /// The key that [`Queue::next`] handed out is finished. Returns its lane.
+    pub fn done(&mut self, key: &K) -> Option<L> {
+        let Entry { lane, state: State::Running { again, suspect } } = self.entries.remove(key)? else {
+            return None;
         };
+        self.suspects_running -= usize::from(suspect);
         if let Some(slots) = self.lanes.get_mut(&lane) {
             slots.running -= 1;
             if slots.running == 0 && slots.ready.is_empty() {
                 self.lanes.remove(&lane);
             }
         }
-        self.offer(lane);
-        if let Some((lane, due)) = again {
-            self.add(key.clone(), lane, due);
+        self.offer(lane.clone());
+        if let Some((again_on, due)) = again {
+            self.add(key.clone(), again_on, due);
         }
+        Some(lane)
     }
 
     /// When the next key becomes due, if none is ready now.
@@ -146,10 +191,12 @@ impl<K: Ord + Clone, L: Ord + Clone> Queue<K, L> {
     /// Lists the lane as runnable if it has a free slot and a ready key.
     fn offer(&mut self, lane: L) {
         let Some(slots) = self.lanes.get(&lane) else { return };
+        let suspect = self.suspects.contains(&lane);
         if let Some((serial, _)) = slots.ready.front()
-            && slots.running < self.slots_per_lane
+            && slots.running < if suspect { 1 } else { self.slots_per_lane }
         {
-            self.runnable.insert((*serial, lane));
+            let runnable = if suspect { &mut self.runnable_suspects } else { &mut self.runnable };
+            runnable.insert((*serial, lane));
         }
     }
 }
@@ -184,6 +231,36 @@ mod tests {
         assert_eq!(drain(&mut queue, now), ["dead1", "fine1"]);
         queue.done(&"dead1");
         assert_eq!(drain(&mut queue, now), ["dead2"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lanes_under_suspicion_share_a_bound_whatever_their_number() {
+        let (now, mut queue) = (Instant::now(), Queue::new(2).with_suspects(2));
+        for (key, lane) in [("a", "1"), ("a2", "1"), ("b", "2"), ("c", "3"), ("fine", "4")] {
+            queue.add(key, lane, now);
+        }
+        for lane in ["1", "2", "3"] {
+            assert!(queue.set_suspect(&lane, true));
+            assert!(!queue.set_suspect(&lane, true));
+        }
+        assert_eq!(drain(&mut queue, now), ["a", "b", "fine"]);
+        assert_eq!(queue.done(&"b"), Some("2"));
+        assert_eq!(drain(&mut queue, now), ["c"]);
+        assert!(queue.set_suspect(&"1", false));
+        assert_eq!(drain(&mut queue, now), ["a2"], "a lane that is cleared has all its slots again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_handed_out_under_suspicion_gives_its_slot_back_when_its_lane_is_cleared_meanwhile() {
+        let (now, mut queue) = (Instant::now(), Queue::new(2).with_suspects(1));
+        queue.set_suspect(&"1", true);
+        queue.add("a", "1", now);
+        assert_eq!(drain(&mut queue, now), ["a"]);
+        queue.set_suspect(&"1", false);
+        queue.done(&"a");
+        queue.set_suspect(&"2", true);
+        queue.add("b", "2", now);
+        assert_eq!(drain(&mut queue, now), ["b"]);
     }
 
     #[tokio::test(start_paused = true)]

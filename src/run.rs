@@ -5,16 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use tokio::task::JoinSet;
 
 use crate::args::duration;
 use crate::clock::{Clock, SystemClock};
 use crate::controller::{self, Pacing};
+use crate::health::Health;
 use crate::lead::{Election, Fence, FencedConnector, Timing};
 use crate::manifest::{Catalog, Directory, Embedded, version};
+use crate::metrics::Metrics;
 use crate::process::connect::TlsConnector;
 use crate::process::exec::ExecPlugins;
 use crate::process::fetch::FetchArgs;
 use crate::process::hub::{self, HubArgs, HubError};
+use crate::process::monitor::{self, Pages};
 use crate::reconcile::{Intervals, Reconciler};
 use crate::source::Source;
 use crate::target::cluster::Cluster;
@@ -26,7 +30,7 @@ use crate::target::stack::{self, Connector};
 const POLL_MIN: Duration = Duration::from_secs(1);
 
 /// Name of the Lease by which replicas agree.
-const LEASE: &str = "knative-operator";
+pub(crate) const LEASE: &str = "knative-operator";
 
 /// Flags of `run`; each is an environment variable too.
 #[derive(Clone, Debug, Args)]
@@ -68,6 +72,15 @@ pub struct RunArgs {
     /// Run without leader election: there is but one replica.
     #[arg(long, env = "DISABLE_HA")]
     pub disable_ha: bool,
+    /// Address that metrics are served on; without it, every one.
+    #[arg(long, env = "METRICS_PROMETHEUS_HOST", default_value = "")]
+    pub metrics_host: String,
+    /// Port that metrics are served on (`/metrics`); 0 picks a free one.
+    #[arg(long, env = "METRICS_PROMETHEUS_PORT", default_value_t = 9090)]
+    pub metrics_port: u16,
+    /// Port that probes are answered on (`/healthz`, `/readyz`); 0 picks a free one.
+    #[arg(long, env = "HEALTH_PORT", default_value_t = 8080)]
+    pub health_port: u16,
     /// What custom resources may have it read.
     #[command(flatten)]
     pub fetch: FetchArgs,
@@ -88,6 +101,17 @@ pub enum RunError {
     /// `KUBERNETES_MIN_VERSION` is no version.
     #[error("KUBERNETES_MIN_VERSION {0:?} is not a version such as v1.33")]
     MinVersion(String),
+    /// A port cannot be had.
+    #[error("cannot serve {what} on port {port}")]
+    Listen {
+        /// Metrics or probes.
+        what: &'static str,
+        /// The port.
+        port: u16,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
     /// The process cannot listen for signals.
     #[error("cannot listen for signals")]
     Signals(#[source] std::io::Error),
@@ -100,18 +124,33 @@ pub enum RunError {
 pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let hub_args = HubArgs { kubeconfig: args.kubeconfig, server: args.server, cluster: args.cluster };
     let config = hub::config(hub_args).await.map_err(RunError::Configuration)?;
-    let mut limits = Limits::default();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    // Replicas only need to differ.
+    let jitter_seed = clock.now().subsec_nanosecond().unsigned_abs().into();
+    let mut limits = Limits { jitter_seed, ..Limits::default() };
     if let Some(version) = args.kubernetes_min_version.as_deref().filter(|version| !version.is_empty()) {
         version::parse(version).ok_or_else(|| RunError::MinVersion(version.into()))?;
         limits.kubernetes_min = version.into();
     }
+    let stop = signal()?;
+    // Probes are answered from the first moment on, and until the last.
+    let (metrics, health) = (Metrics::default(), Health::default());
+    let mut monitors = JoinSet::new();
+    let pages = [
+        ("metrics", args.metrics_host.as_str(), args.metrics_port, Pages::Metrics(metrics.clone())),
+        ("probes", "", args.health_port, Pages::Probes(health.clone())),
+    ];
+    for (what, host, port, pages) in pages {
+        let failed = |cause| RunError::Listen { what, port, cause };
+        let listener = monitor::listen(host, port).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        tracing::info!(what, %address, "serving");
+        monitors.spawn(monitor::serve(listener, pages));
+    }
     let transport = hub::transport(&config).map_err(RunError::Connect)?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    // Replicas only need to differ.
-    let jitter_seed = clock.now().subsec_nanosecond().unsigned_abs().into();
     let election = Election {
         hub: stack::client(transport.clone(), None, limits.request),
-        namespace: args.system_namespace,
+        namespace: args.system_namespace.clone(),
         name: LEASE.into(),
         identity: format!("{}_{:08x}{jitter_seed:08x}", args.pod_name, std::process::id()),
         timing: Timing::default(),
@@ -130,6 +169,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         credentials: Arc::new(ExecPlugins),
         clock: clock.clone(),
         source: Arc::new(Directory),
+        metrics,
     };
     let provider_file = Some(args.clusterprofile_provider_file).filter(|file| !file.is_empty());
     if provider_file.is_none() {
@@ -137,6 +177,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     }
     let targets = Targets::new(seams, provider_file, limits).with_access(args.profile_access);
     targets.resolve(None).await.map_err(RunError::Hub)?;
+    health.stand_by();
     let catalog = catalog(args.data_path, &args.fetch);
     let poll = args.remote_deployments_poll_interval;
     let defaults = Intervals::default();
@@ -146,11 +187,10 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         ..defaults
     };
     tracing::info!(interval = ?intervals.poll, "remote deployments poll interval");
-    let reconciler =
-        Arc::new(Reconciler::new(targets, catalog, clock, intervals, args.kubernetes_min_version));
+    let reconciler = Reconciler::new(targets, catalog, clock, intervals, args.kubernetes_min_version);
+    let reconciler = Arc::new(reconciler.with_rollouts(args.system_namespace.clone()));
     let pacing = Pacing { jitter_seed, ..Pacing::default() };
-    let stop = signal()?;
-    let work = || controller::run(client.clone(), reconciler.clone(), pacing.clone());
+    let work = || controller::run(client.clone(), reconciler.clone(), pacing.clone(), health.clone());
     let lead = async { if args.disable_ha { work().await } else { election.run(&fence, work).await } };
     tokio::select! {
         // A signal ends everything, whatever else is due.
@@ -158,6 +198,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         () = stop => tracing::info!("stopped"),
         () = lead => {}
     }
+    health.stop();
     election.release(&fence).await;
     Ok(())
 }

@@ -201,7 +201,7 @@ fn a_kubeconfig_that_cannot_be_used_is_named_and_not_quoted() {
         (files.0.join("absent").display().to_string(), "absent"),
     ];
     for (path, words) in cases {
-        let output = operator(&["run", "--kubeconfig", &path], "");
+        let output = operator(&["run", "--metrics-port=0", "--health-port=0", "--kubeconfig", &path], "");
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{path}: {error}");
         assert!(error.contains(words) && !error.contains("s3cret"), "{path}: {error}");

@@ -129,6 +129,10 @@ impl Credentials for Issuer {
         let token = site.server.tokens().issue(OPERATOR, GROUPS, Some(real));
         self.state.lock().issued.entry(address).or_default().push(token.clone());
         let said = SignedDuration::try_from(said).map_err(|_| failed("the life is too long"))?;
-        Ok(ExecCredential { token: token.into(), expires: Some(self.clock.now() + said) })
+        Ok(ExecCredential {
+            token: Some(token.into()),
+            identity: None,
+            expires: Some(self.clock.now() + said),
+        })
     }
 }

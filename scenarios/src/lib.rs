@@ -13,6 +13,7 @@
 //! - [`mutant`]: wrong operators, which the oracles must catch;
 //! - [`trace`], [`meta`]: what happened, and that it happens again;
 //! - [`case`]: the stories, one test each;
+//! - [`fleet`]: what a large fleet costs;
 //! - [`demo`]: the main story, for people to watch.
 
 #![forbid(unsafe_code)]
@@ -20,6 +21,7 @@
 pub mod case;
 pub mod demo;
 pub mod files;
+pub mod fleet;
 pub mod issuer;
 pub mod meta;
 pub mod mutant;

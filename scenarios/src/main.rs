@@ -1,4 +1,4 @@
-//! The simulation on the command line: `demo`, `run`, `replay`, `sweep`, `mutants`, `meta`.
+//! The simulation on the command line: `demo`, `run`, `replay`, `sweep`, `mutants`, `fleet`, `meta`.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line speaks to its user")]
@@ -44,6 +44,8 @@ enum Command {
     Sweep(cli::sweep::SweepArgs),
     /// Count which wrong operators are caught.
     Mutants(cli::mutants::MutantsArgs),
+    /// Install a large fleet, without and with dark clusters, and say how long that takes and what rest costs.
+    Fleet(cli::fleet::FleetArgs),
     /// Check that each seed has the same trace in two processes, byte for byte.
     Meta {
         /// Which seeds, `A..B` without B.
@@ -70,6 +72,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Replay(args) => cli::search::replay(&args),
         Command::Sweep(args) => cli::sweep::run(&args),
         Command::Mutants(args) => cli::mutants::run(&args),
+        Command::Fleet(args) => cli::fleet::run(&args),
         Command::Meta { seeds } => run_meta(seeds),
     }
 }

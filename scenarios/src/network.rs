@@ -117,6 +117,11 @@ impl Network {
         self.sites.lock().clone()
     }
 
+    /// Looks at every cluster, by address.
+    pub fn with_sites<T>(&self, look: impl FnOnce(&BTreeMap<String, Site>) -> T) -> T {
+        look(&self.sites.lock())
+    }
+
     /// Lets somebody listen on all wires.
     pub fn set_tap(&self, tap: Arc<dyn Tap>) {
         self.extras.lock().tap = Some(tap);

@@ -161,6 +161,11 @@ impl Strike {
         self.state.lock().landed.clone()
     }
 
+    /// Drops the strokes that have not fallen.
+    pub fn disarm(&self) {
+        self.state.lock().armed.clear();
+    }
+
     /// Waits until so many requests were counted.
     pub async fn reached(&self, count: usize) {
         loop {

@@ -8,8 +8,10 @@ use fake_apiserver::fault::Link;
 use fake_apiserver::{FakeApiServer, Image, Readiness};
 use knative_operator::clock::Clock;
 use knative_operator::controller::{self, Pacing};
+use knative_operator::health::Health;
 use knative_operator::lead::{Election, Fence, FencedConnector, Timing};
 use knative_operator::manifest::{Catalog, Library};
+use knative_operator::metrics::Metrics;
 use knative_operator::rbac::{self, Rule};
 use knative_operator::reconcile::{Intervals, Reconciler};
 use knative_operator::target::cluster::Cluster;
@@ -101,6 +103,10 @@ pub struct World {
     pub issuer: Issuer,
     /// The hub.
     pub hub: Site,
+    /// What the operator that was started last counts.
+    pub metrics: Metrics,
+    /// How it is.
+    pub health: Health,
     operator: Option<Replica>,
     rival: Option<Replica>,
     starts: u64,
@@ -153,8 +159,21 @@ impl World {
         let issuer = Issuer::new(network.clone(), clock, trace.clone());
         network.attach(HUB, hub.clone());
         files.put(PROVIDER_FILE, provider_file().to_string());
-        let (operator, rival, starts, attached) = (None, None, 0, 0);
-        Self { options, clock, trace, network, files, issuer, hub, operator, rival, starts, attached }
+        Self {
+            options,
+            clock,
+            trace,
+            network,
+            files,
+            issuer,
+            hub,
+            metrics: Metrics::default(),
+            health: Health::default(),
+            operator: None,
+            rival: None,
+            starts: 0,
+            attached: 0,
+        }
     }
 
     /// Adds a spoke with a healthy ClusterProfile of the same name.
@@ -250,13 +269,19 @@ impl World {
     /// Starts the operator; a running one is stopped first, as by a crash.
     pub fn start_operator(&mut self) {
         self.stop_operator();
-        self.operator = Some(self.spawn_operator());
+        (self.metrics, self.health) = Default::default();
+        self.operator = Some(self.spawn_operator(self.metrics.clone(), self.health.clone()));
+    }
+
+    /// The next start is that of another image: what was read of the releases before is forgotten.
+    pub fn change_image(&mut self) {
+        self.options.library = Library::default();
     }
 
     /// Starts a second operator beside the first, as when a leader has not noticed yet that it is none any more.
     pub fn start_rival(&mut self) {
         self.stop_rival();
-        self.rival = Some(self.spawn_operator());
+        self.rival = Some(self.spawn_operator(Metrics::default(), Health::default()));
     }
 
     /// Stops the second operator where it stands.
@@ -301,13 +326,14 @@ impl World {
         self.network.sever(None);
     }
 
-    fn spawn_operator(&mut self) -> Replica {
+    fn spawn_operator(&mut self, metrics: Metrics, health: Health) -> Replica {
         self.starts += 1;
         self.trace.note(format_args!("operator starts ({})", self.starts));
         let token = self.hub.server.tokens().issue(OPERATOR, GROUPS, None);
         let network = self.network.of_replica(self.starts);
         let transport = network.transport_with_token(HUB, &token);
-        let limits = Limits::default();
+        let jitter_seed = self.options.seed.number(&format!("operator {}", self.starts));
+        let limits = Limits { jitter_seed, ..Limits::default() };
         let clock: Arc<dyn Clock> = Arc::new(self.clock);
         let election = Election {
             hub: stack::client(transport.clone(), None, limits.request),
@@ -331,17 +357,18 @@ impl World {
             credentials: Arc::new(self.issuer.clone()),
             clock: clock.clone(),
             source: Arc::new(self.files.clone()),
+            metrics,
         };
         let targets =
             Targets::new(seams, Some(PROVIDER_FILE.into()), limits).with_access(self.options.access);
         let catalog = Catalog::new(Arc::new(self.files.clone()), self.options.bundle.root())
             .with_library(self.options.library.clone());
         let intervals = self.options.intervals.clone();
-        let reconciler = Arc::new(Reconciler::new(targets, catalog, clock, intervals, None));
-        let jitter_seed = self.options.seed.number(&format!("operator {}", self.starts));
+        let reconciler = Reconciler::new(targets, catalog, clock, intervals, None);
+        let reconciler = Arc::new(reconciler.with_rollouts(LEASE.into()));
         let pacing = Pacing { jitter_seed, ..Pacing::default() };
         let task = tokio::spawn(async move {
-            let work = || controller::run(client.clone(), reconciler.clone(), pacing.clone());
+            let work = || controller::run(client.clone(), reconciler.clone(), pacing.clone(), health.clone());
             if elects { election.run(&fence, work).await } else { work().await }
         });
         self.network.strike.set_victim(self.starts, task.abort_handle());

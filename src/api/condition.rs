@@ -37,13 +37,15 @@ pub enum ConditionType {
     Ready,
     /// The cluster to install to is known and answers.
     TargetClusterResolved,
+    /// Informational: there is a newer release, and a rollout does not let the resource move to it yet.
+    UpgradeHeld,
     /// The requested release may follow the installed one.
     VersionMigrationEligible,
 }
 
 impl ConditionType {
     /// Every type.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::DependenciesInstalled,
         Self::DeploymentsAvailable,
         Self::DeletionBlocked,
@@ -54,6 +56,7 @@ impl ConditionType {
         Self::Paused,
         Self::Ready,
         Self::TargetClusterResolved,
+        Self::UpgradeHeld,
         Self::VersionMigrationEligible,
     ];
 
@@ -79,6 +82,7 @@ impl ConditionType {
             Self::Paused => "Paused",
             Self::Ready => "Ready",
             Self::TargetClusterResolved => "TargetClusterResolved",
+            Self::UpgradeHeld => "UpgradeHeld",
             Self::VersionMigrationEligible => "VersionMigrationEligible",
         }
     }

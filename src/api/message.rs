@@ -1,6 +1,7 @@
 //! The texts of conditions. Users and their alerts match on them, so they are written in one place.
 
 use std::error::Error;
+use std::fmt::Display;
 
 /// An error with all its causes, on one line.
 pub fn chain(error: &dyn Error) -> String {
@@ -46,6 +47,25 @@ pub fn without_effect(names: &[String]) -> String {
     format!("Without effect: {}", names.join("; "))
 }
 
+/// Of `Drifted`: what was changed back.
+pub fn repaired(objects: &[impl Display]) -> String {
+    format!("changed or deleted by somebody else, and repaired: {}", named(objects))
+}
+
+/// Of `Drifted`: what is left as somebody made it.
+pub fn left_drifted(objects: &[impl Display]) -> String {
+    format!("changed or deleted by somebody else, and left so: {}", named(objects))
+}
+
+/// How many there are, and the first of them.
+fn named(objects: &[impl Display]) -> String {
+    const NAMED: usize = 10;
+    let names: Vec<_> = objects.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = if objects.len() > NAMED { ", ..." } else { "" };
+    let noun = if objects.len() == 1 { "object" } else { "objects" };
+    format!("{} {noun}: {}{more}", objects.len(), names.join(", "))
+}
+
 /// Of `ManifestsCurrent`: what could not be read, whose last good copy is used.
 pub fn last_good(failures: &[String]) -> String {
     format!("The last good copy is in force: {}", failures.join("; "))
@@ -70,6 +90,14 @@ mod tests {
     #[derive(Debug, thiserror::Error)]
     #[error("inner")]
     struct Inner;
+
+    #[test]
+    fn of_many_drifted_objects_ten_are_named() {
+        let many: Vec<_> = (0..12).map(|number| format!("o{number}")).collect();
+        let text = repaired(&many);
+        assert!(text.contains("12 objects: o0, ") && text.ends_with("o9, ..."), "{text}");
+        assert!(left_drifted(&["o"]).ends_with("left so: 1 object: o"));
+    }
 
     #[test]
     fn the_causes_of_an_error_are_kept() {

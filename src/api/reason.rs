@@ -89,6 +89,10 @@ reasons! {
         "repair what the message names; its last good copy stays in force until then";
     ObjectsDrifted: "objects on the cluster were changed or deleted by somebody else and were repaired",
         "find out who writes to them";
+    DriftReported: "objects on the cluster were changed or deleted by somebody else and, by the annotation operator.knative.dev/drift-policy, are left so",
+        "undo it, or take the annotation off to have it repaired";
+    RolloutHeld: "the rollout that the ConfigMap config-rollout describes does not let the resource move to the newest release yet",
+        "wait, change the ConfigMap, or set spec.version";
     ForeignFinalizer: "an object is kept by a finalizer that is not ours",
         "let its owner finish, or remove the finalizer";
     DeletionFailed: "the cluster refused to delete some objects",

@@ -68,13 +68,35 @@ pub fn digests(plan: &Plan) -> Digests {
     plan.objects().map(|object| (object.key(), fingerprint(object.value()))).collect()
 }
 
+/// What a difference between the cluster and the plan means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upkeep {
+    /// The plan is not installed yet: it is work to do.
+    Install,
+    /// The plan was installed, and somebody else did it: it is put right.
+    Repair,
+    /// The plan was installed, and somebody else did it: it is told, and nothing is written.
+    Report,
+}
+
+/// On which terms objects are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    /// What differences mean.
+    pub upkeep: Upkeep,
+    /// UID of the custom resource for which namespaces that are not there are created.
+    pub created_for: &'a str,
+}
+
 /// What an install pass did and found.
 #[derive(Debug, Default)]
 pub struct Installation {
     /// Objects that were written.
     pub written: Vec<ObjectKey>,
-    /// Objects that the cluster refused, each with its error.
-    pub rejected: Vec<(ObjectKey, ClusterError)>,
+    /// Objects that differ and were left so.
+    pub left: Vec<ObjectKey>,
+    /// Objects that the cluster refused, each with its words.
+    pub rejected: Vec<(ObjectKey, String)>,
     /// Workloads that have not rolled out, with why, in the order of the plan.
     pub unready: Vec<(ObjectKey, String)>,
     /// Objects of kinds whose definitions are not established yet.
@@ -102,17 +124,17 @@ pub struct Gate {
     pub workload: ObjectKey,
 }
 
-/// Applies what differs; `digests` are those of the objects in `phases`. `status` of desired objects must be left out:
-/// it is not ours to write. An object that the cluster refuses for what it is does not stop the others. Namespaces
-/// that are not there are created for the custom resource with UID `created_for`.
+/// Applies what differs, unless the terms are to report it; `digests` are those of the objects in `phases`. `status` of
+/// desired objects must be left out: it is not ours to write. An object that the cluster refuses for what it is does not
+/// stop the others.
 ///
 /// # Errors
 /// The first failure that concerns the cluster rather than one object.
 pub async fn install(
     cluster: &Cluster,
     (phases, digests): (&[Phase], &Digests),
+    terms: Terms<'_>,
     gates: &[Gate],
-    created_for: &str,
     observed: &Observed,
     inventory: &mut Inventory,
     memory: &mut Memory,
@@ -138,22 +160,30 @@ pub async fn install(
                 report.deferred.push(key);
                 continue;
             }
-            let step = decide(cluster, (object, digests[&key]), live.get(&key), inventory, memory).await?;
-            steps.push(take(cluster, step, created_for));
+            if let Some(refusal) = observed.forbidden_kinds.get(&key.kind) {
+                report.rejected.push((key, refusal.clone()));
+                continue;
+            }
+            let step =
+                decide(cluster, (object, digests[&key]), terms.upkeep, live.get(&key), inventory, memory)
+                    .await?;
+            steps.push(take(cluster, step, terms));
         }
         let mut steps = futures::stream::iter(steps).buffered(APPLIES_IN_FLIGHT);
         while let Some(outcome) = steps.next().await {
             match outcome {
                 None => {}
-                Some((object, Ok((stored, written)))) => {
+                Some((object, Ok(Taken::Left))) => report.left.push(object.key()),
+                Some((object, Ok(Taken::InShape(stored)))) => {
                     memory.remember(digests[&object.key()], &stored);
-                    if written {
-                        report.written.push(object.key());
-                    }
+                }
+                Some((object, Ok(Taken::Written(stored)))) => {
+                    memory.remember(digests[&object.key()], &stored);
+                    report.written.push(object.key());
                     live.written.insert(object.key(), stored);
                 }
                 Some((object, Err(error))) if error.failure.is_rejection() => {
-                    report.rejected.push((object.key(), error));
+                    report.rejected.push((object.key(), error.failure.to_string()));
                 }
                 Some((_, Err(error))) => return Err(error),
             }
@@ -191,12 +221,13 @@ enum Step<'a> {
 async fn decide<'a>(
     cluster: &Cluster,
     (desired, digest): (&'a Object, Fingerprint),
+    upkeep: Upkeep,
     live: Option<&Object>,
     inventory: &Inventory,
     memory: &mut Memory,
 ) -> Result<Step<'a>, ClusterError> {
     if desired.is("batch", "Job") {
-        let due = job_needs_apply(cluster, desired, live, inventory).await?;
+        let due = job_needs_apply(cluster, desired, upkeep, live, inventory).await?;
         return Ok(if due { Step::Apply(desired) } else { Step::Nothing });
     }
     let Some(live) = live.filter(|live| !has_predecessor(live)) else { return Ok(Step::Apply(desired)) };
@@ -211,28 +242,47 @@ async fn decide<'a>(
     Ok(if unsure { Step::Ask(desired, live.clone()) } else { Step::Apply(desired) })
 }
 
-/// Takes the step. The answer says whether it was a write.
+/// What became of a step.
+enum Taken {
+    /// The object, which is in shape.
+    InShape(Object),
+    /// The object, as it was just stored.
+    Written(Object),
+    /// It differs, and nothing was written.
+    Left,
+}
+
+/// Takes the step.
 async fn take<'a>(
     cluster: &Cluster,
     step: Step<'a>,
-    created_for: &str,
-) -> Option<(&'a Object, Result<(Object, bool), ClusterError>)> {
+    terms: Terms<'_>,
+) -> Option<(&'a Object, Result<Taken, ClusterError>)> {
     match step {
         Step::Nothing => None,
-        Step::Apply(desired) => {
-            Some((desired, write(cluster, desired, created_for).await.map(|stored| (stored, true))))
-        }
+        Step::Apply(desired) => Some((desired, write(cluster, desired, terms).await)),
         Step::Ask(desired, live) => match cluster.dry_run(desired).await {
-            Ok(would_be) if would_be == live => Some((desired, Ok((live, false)))),
+            Ok(would_be) if would_be == live => Some((desired, Ok(Taken::InShape(live)))),
             Err(error) if !error.failure.is_invalid() => Some((desired, Err(error))),
-            _ => Some((desired, write(cluster, desired, created_for).await.map(|stored| (stored, true)))),
+            _ => Some((desired, write(cluster, desired, terms).await)),
         },
+    }
+}
+
+async fn write(cluster: &Cluster, desired: &Object, terms: Terms<'_>) -> Result<Taken, ClusterError> {
+    match terms.upkeep {
+        Upkeep::Report => Ok(Taken::Left),
+        _ => send_undisputed(cluster, desired, terms.created_for).await.map(Taken::Written),
     }
 }
 
 /// Sends an object. Claims of others that are in the way are given up, once: those of the operator before us, which
 /// would keep for ever what we leave out, and those on items of lists that cannot be beside ours.
-async fn write(cluster: &Cluster, desired: &Object, created_for: &str) -> Result<Object, ClusterError> {
+async fn send_undisputed(
+    cluster: &Cluster,
+    desired: &Object,
+    created_for: &str,
+) -> Result<Object, ClusterError> {
     let (stored, claim) = match send(cluster, desired, created_for).await {
         // Jobs are replaced, never updated.
         Ok(stored) if desired.is("batch", "Job") => return Ok(stored),
@@ -268,6 +318,7 @@ async fn send(cluster: &Cluster, desired: &Object, created_for: &str) -> Result<
 async fn job_needs_apply(
     cluster: &Cluster,
     desired: &Object,
+    upkeep: Upkeep,
     live: Option<&Object>,
     inventory: &Inventory,
 ) -> Result<bool, ClusterError> {
@@ -278,6 +329,7 @@ async fn job_needs_apply(
         Some(_) if same => Ok(false),
         // The record is lost, as after a hub was restored from a backup, but this is what we once created.
         Some(live) if record.is_none() && is_settled(cluster, desired, live).await? => Ok(false),
+        Some(_) if upkeep == Upkeep::Report => Ok(true),
         Some(live) => {
             let resource = cluster.resource(desired.api_version(), "Job").await?;
             cluster.delete(&resource, &live.key(), live.uid(), Propagation::Background).await?;

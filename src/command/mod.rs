@@ -130,7 +130,7 @@ pub async fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> 
         Command::Images(args) => plan::images(args, out).await,
         Command::Run(args) => run::run(args).await.map_err(CommandError::Run),
         Command::Rbac { spoke } => print_yaml(out, &if spoke { rbac::spoke() } else { rbac::hub() }),
-        Command::Status(args) => status::run(args, out).await,
+        Command::Status(args) => status::run(args, out, err).await,
     }
 }
 

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::ServiceExt;
 
+use crate::target::credentials::ClientIdentity;
 use crate::target::endpoint::Endpoint;
 use crate::target::stack::{ConnectError, Connector, Transport};
 
@@ -69,5 +70,9 @@ pub struct FencedConnector<C> {
 impl<C: Connector> Connector for FencedConnector<C> {
     fn connect(&self, endpoint: &Endpoint) -> Result<Transport, ConnectError> {
         self.connector.connect(endpoint).map(|transport| self.fence.guard(transport))
+    }
+
+    fn connect_as(&self, endpoint: &Endpoint, identity: &ClientIdentity) -> Result<Transport, ConnectError> {
+        self.connector.connect_as(endpoint, identity).map(|transport| self.fence.guard(transport))
     }
 }

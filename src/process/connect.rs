@@ -12,8 +12,11 @@ use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use kube::Config;
 use kube::client::{Body, ConfigExt};
+use kube::config::AuthInfo;
+use secrecy::ExposeSecret;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
+use crate::target::credentials::ClientIdentity;
 use crate::target::endpoint::Endpoint;
 use crate::target::stack::{ConnectError, Connector, Transport, answer_body};
 
@@ -26,24 +29,37 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 
 impl Connector for TlsConnector {
     fn connect(&self, endpoint: &Endpoint) -> Result<Transport, ConnectError> {
-        let failed = |reason: String| ConnectError { server: endpoint.server.clone(), reason };
-        let server = endpoint.server.parse::<http::Uri>().map_err(|error| failed(error.to_string()))?;
-        if server.host().is_none() || !matches!(server.scheme_str(), Some("https" | "http")) {
-            return Err(failed("not an http or https URL".into()));
-        }
-        let mut config = Config::new(server);
-        config.accept_invalid_certs = endpoint.insecure_skip_tls_verify;
-        config.tls_server_name = endpoint.tls_server_name.clone();
-        config.disable_compression = endpoint.disable_compression;
-        if let Some(pem) = &endpoint.certificate_authority {
-            let certificates = certificates(pem).map_err(failed)?;
-            config.root_cert = Some(certificates);
-        }
-        if let Some(url) = &endpoint.proxy_url {
-            config.proxy_url = Some(proxy(url).map_err(failed)?);
-        }
-        transport(&config).map_err(|error| failed(error.to_string()))
+        open(endpoint, None)
     }
+
+    fn connect_as(&self, endpoint: &Endpoint, identity: &ClientIdentity) -> Result<Transport, ConnectError> {
+        open(endpoint, Some(identity))
+    }
+}
+
+fn open(endpoint: &Endpoint, identity: Option<&ClientIdentity>) -> Result<Transport, ConnectError> {
+    let failed = |reason: String| ConnectError { server: endpoint.server.clone(), reason };
+    let server = endpoint.server.parse::<http::Uri>().map_err(|error| failed(error.to_string()))?;
+    if server.host().is_none() || !matches!(server.scheme_str(), Some("https" | "http")) {
+        return Err(failed("not an http or https URL".into()));
+    }
+    let mut config = Config::new(server);
+    config.accept_invalid_certs = endpoint.insecure_skip_tls_verify;
+    config.tls_server_name = endpoint.tls_server_name.clone();
+    config.disable_compression = endpoint.disable_compression;
+    if let Some(pem) = &endpoint.certificate_authority {
+        let certificates = certificates(pem).map_err(failed)?;
+        config.root_cert = Some(certificates);
+    }
+    if let Some(url) = &endpoint.proxy_url {
+        config.proxy_url = Some(proxy(url).map_err(failed)?);
+    }
+    if let Some(ClientIdentity { certificate, key }) = identity {
+        let key = BASE64_STANDARD.encode(key.expose_secret());
+        config.auth_info.client_certificate_data = Some(BASE64_STANDARD.encode(certificate));
+        config.auth_info.client_key_data = Some(key.into());
+    }
+    transport(&config).map_err(|error| failed(error.to_string()))
 }
 
 /// A proxy that connections can go through. The URL may hold a password, so nothing of it is repeated.
@@ -82,6 +98,8 @@ pub fn transport(config: &Config) -> Result<Transport, kube::Error> {
             // The name in the proxy's certificate is the proxy's, whatever the cluster's is.
             let mut to_proxy = config.clone();
             to_proxy.tls_server_name = None;
+            // Nor is our certificate meant for the proxy.
+            to_proxy.auth_info = AuthInfo::default();
             secured(config, tunnel(proxy, to_proxy.rustls_https_connector_with_connector(direct)?))
         }
         _ => secured(config, tunnel(proxy, direct)),

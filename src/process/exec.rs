@@ -5,18 +5,22 @@
 //! killed, so a plugin that hangs, or whose children do, leaves nothing behind.
 
 use std::process::Stdio;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use rustix::process::{Pid, Signal, kill_process_group};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 
-use crate::target::credentials::{CredentialError, Credentials, ExecCredential, ExecRequest};
+use crate::target::credentials::{ClientIdentity, CredentialError, Credentials, ExecCredential, ExecRequest};
 
 /// Longest answer of a plugin, in bytes; real ones have a few kilobytes.
 const STDOUT_MAX: u64 = 1 << 20;
@@ -153,6 +157,8 @@ fn credential(answer: &[u8], api_version: &str) -> Result<ExecCredential, String
         token: String,
         #[serde(default)]
         client_certificate_data: String,
+        #[serde(default)]
+        client_key_data: String,
         expiration_timestamp: Option<Timestamp>,
     }
     // The parser's text may quote the answer, which may hold a token: say where, not what.
@@ -166,13 +172,28 @@ fn credential(answer: &[u8], api_version: &str) -> Result<ExecCredential, String
         ));
     }
     let status = answer.status.ok_or("exec plugin didn't return a status field")?;
-    if status.token.is_empty() {
-        return Err(match status.client_certificate_data.is_empty() {
-            true => "exec plugin didn't return a token or cert/key pair".into(),
-            false => "exec plugin returned a client certificate, which is not supported yet; have it return a token".into(),
-        });
+    let token = Some(status.token).filter(|token| !token.is_empty()).map(SecretString::from);
+    let identity = identity(status.client_certificate_data, status.client_key_data.into())?;
+    if token.is_none() && identity.is_none() {
+        return Err("exec plugin didn't return a token or cert/key pair".into());
     }
-    Ok(ExecCredential { token: status.token.into(), expires: status.expiration_timestamp })
+    Ok(ExecCredential { token, identity: identity.map(Arc::new), expires: status.expiration_timestamp })
+}
+
+/// A certificate and its key, if they are there and can be read. Nothing of them is repeated.
+fn identity(certificate: String, key: SecretString) -> Result<Option<ClientIdentity>, String> {
+    match (certificate.is_empty(), key.expose_secret().is_empty()) {
+        (true, true) => return Ok(None),
+        (false, false) => {}
+        _ => return Err("exec plugin returned only certificate or key, not both".into()),
+    }
+    let certificates = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect::<Result<Vec<_>, _>>();
+    if certificates.map_or(0, |certificates| certificates.len()) == 0 {
+        return Err("clientCertificateData of the exec plugin holds no certificate in PEM".into());
+    }
+    PrivateKeyDer::from_pem_slice(key.expose_secret().as_bytes())
+        .map_err(|_| "clientKeyData of the exec plugin holds no private key in PEM")?;
+    Ok(Some(ClientIdentity { certificate, key }))
 }
 
 /// The end of what a plugin complained about, without what looks like a secret.

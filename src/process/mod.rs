@@ -6,3 +6,4 @@ pub mod connect;
 pub mod exec;
 pub mod fetch;
 pub mod hub;
+pub mod monitor;

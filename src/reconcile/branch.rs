@@ -77,7 +77,37 @@ impl Failure {
         Self::Refused { .. } => "refused",
         Self::Credentials(_) => "credentials",
         Self::Deadline(_) => "deadline",
+        Self::Suspended(_) => "suspended",
         Self::Connection(_) => "connection",
         Self::Garbled(_) => "garbled",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::cluster::ClusterError;
+
+    fn refused(code: u16) -> ClusterError {
+        let failure = Failure::Refused { code, reason: String::new(), message: String::new() };
+        ClusterError { cluster: "c".into(), action: "a".into(), failure }
+    }
+
+    #[test]
+    fn an_error_is_named_by_where_a_pass_stopped_and_what_was_answered() {
+        let error = StepError::Anchor(AnchorError::Cluster(refused(503)));
+        assert_eq!((error.branch(), error.failure().map(Failure::branch)), ("anchor", Some("5xx")));
+        let error = StepError::Resolve(ResolveError::Probe { cluster: "c".into(), cause: refused(401) });
+        assert_eq!((error.branch(), error.failure().map(Failure::branch)), ("probe", Some("401")));
+        let error = StepError::Resolve(ResolveError::ProfileNotFound { key: "k".into() });
+        assert_eq!((error.branch(), error.failure().map(Failure::branch)), ("profile-not-found", None));
+    }
+
+    #[test]
+    fn no_two_branches_have_one_name() {
+        for names in [StepError::BRANCHES, Failure::BRANCHES] {
+            let distinct: std::collections::BTreeSet<_> = names.iter().collect();
+            assert_eq!(distinct.len(), names.len());
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::desired::Desired;
+use super::drift;
 use super::error::StepError;
 use super::events::Severity;
 use super::finalize::needed_by_others;
@@ -16,12 +17,13 @@ use super::{ADOPT, Next, Reconciler};
 use crate::api::message;
 use crate::api::{ClusterProfileRef, Component, ComponentKind, ConditionStatus, ConditionType, Reason};
 use crate::apply::anchor::{self, AnchorError, Claim, Identity};
-use crate::apply::install::{Gate, Installation, Memory, install};
+use crate::apply::install::{Gate, Installation, Memory, Terms, Upkeep, install};
 use crate::apply::namespace::{self, NamespaceMetadata};
 use crate::apply::observe::{Observed, observe};
 use crate::apply::prune::prune;
 use crate::index::Peer;
 use crate::manifest::{GroupKind, ObjectKey, Release};
+use crate::metrics::Change;
 use crate::plan::{self, Facts, Owner, PhaseName, Plan};
 use crate::target::cluster::Failure;
 use crate::target::grant::Applicant;
@@ -36,9 +38,14 @@ impl Reconciler {
         session: &mut Session<'_>,
         peers: &[Peer],
     ) -> Result<Next, StepError> {
-        let component = Self::component(session)?;
-        let Some(release) = self.release(session, &component).await? else {
-            return Ok(Next::After(self.intervals.drift));
+        let mut component = Self::component(session)?;
+        let hold = self.hold(session, &mut component, peers).await?;
+        let release = match self.release(session, &component).await {
+            Ok(Some(release)) => release,
+            Ok(None) => return Ok(Next::After(self.intervals.drift)),
+            // The release that is to stay for now is not at hand any more. It stays as it is.
+            Err(StepError::Manifest(_)) if let Some(hold) = hold => return Ok(hold),
+            Err(error) => return Err(error),
         };
         let Some(target) = self.target(session, &component, peers).await? else {
             return Ok(Next::After(self.intervals.drift));
@@ -46,17 +53,18 @@ impl Reconciler {
         if !self.may_follow_definitions(session, &component, &release, &target).await? {
             return Ok(Next::After(self.intervals.drift));
         }
-        let (desired, owner_uid) =
-            self.plan_and_record(session, &component, &release, &target, peers).await?;
+        let planned = self.plan_and_record(session, &component, &release, &target, peers).await?;
+        if planned.upkeep == Upkeep::Report && !planned.drifted.is_empty() {
+            return Ok(self.report_lost_anchor(session, &planned).await);
+        }
         let memory = self.take_memory(session.object.uid());
-        let (next, memory) =
-            self.install(session, &component, &desired, (&target, &owner_uid), peers, memory).await?;
+        let (next, memory) = self.install(session, &component, &planned, &target, peers, memory).await?;
         self.keep_memory(session.object.uid(), memory);
         session.status.manifests = release.sources;
         if session.becomes_ready() {
             self.targets.confirm(component.spec.common.cluster_profile_ref.as_ref(), &target).await?;
         }
-        Ok(next)
+        Ok(hold.map_or(next, |hold| hold.earlier(next)))
     }
 
     /// The release that is asked for; `None` when it must not be migrated to.
@@ -133,8 +141,17 @@ impl Reconciler {
         Ok(Some(target))
     }
 
-    /// Makes the plan, and records target and inventory before anything is written to the target. Returns the plan
-    /// with the owner's UID.
+    /// Without its anchor an installation is being collected, which is more than drift; but nothing is written.
+    async fn report_lost_anchor(&self, session: &mut Session<'_>, planned: &Planned) -> Next {
+        let text = message::left_drifted(&planned.drifted);
+        let now = self.clock.now();
+        let (condition, reason) = (ConditionType::InstallSucceeded, Reason::DriftReported);
+        session.conditions().mark_false(condition, reason, &text, now);
+        self.note_drift(session, planned.upkeep, &planned.drifted).await;
+        Next::After(self.intervals.drift)
+    }
+
+    /// Makes the plan, and records target and inventory before anything is written to the target.
     pub(super) async fn plan_and_record(
         &self,
         session: &mut Session<'_>,
@@ -142,7 +159,7 @@ impl Reconciler {
         release: &Release,
         target: &Target,
         peers: &[Peer],
-    ) -> Result<(Arc<Desired>, String), StepError> {
+    ) -> Result<Planned, StepError> {
         let remote = component.is_remote();
         let namespace = namespace(session, component);
         let me = self.identity(session).await?;
@@ -168,12 +185,19 @@ impl Reconciler {
         facts.owner = Some(owner(component, planned_uid.clone()));
         let desired = self.plans.desired(component, release, &facts)?;
         self.note_overrides(session, &desired.plan);
+        let upkeep = drift::upkeep(session, &desired.digest, &target.uid);
         self.record(session, component, target, &namespace, &desired.plan).await?;
         if !remote {
             let id = apply_set(session, &namespace, remote);
             let parent = anchor::parent_metadata(&id, &namespace, &session.record.inventory);
             session.merge_metadata(&parent).await.map_err(StepError::Hub)?;
-            return Ok((desired, planned_uid));
+            return Ok(Planned { desired, owner_uid: planned_uid, upkeep, drifted: Vec::new() });
+        }
+        if upkeep == Upkeep::Report {
+            let name = plan::anchor_name(session.key.kind, &session.key.name);
+            let lost = ObjectKey { kind: GroupKind::new("", "ConfigMap"), namespace, name };
+            let drifted = if found.is_none() { vec![lost] } else { Vec::new() };
+            return Ok(Planned { desired, owner_uid: planned_uid, upkeep, drifted });
         }
         let metadata = namespace_metadata(component);
         let live = namespace::ensure(&target.cluster, &namespace, &me.uid, &metadata).await;
@@ -184,12 +208,15 @@ impl Reconciler {
             return Err(AnchorError::NamespaceTerminating { namespace, cluster, held_by }.into());
         }
         let anchor = claim.ensure(found, &session.record.inventory).await?;
-        let uid = anchor.uid().to_owned();
-        if uid == planned_uid {
-            return Ok((desired, uid));
+        let owner_uid = anchor.uid().to_owned();
+        if owner_uid == planned_uid {
+            return Ok(Planned { desired, owner_uid, upkeep, drifted: Vec::new() });
         }
-        facts.owner = Some(owner(component, uid.clone()));
-        Ok((self.plans.desired(component, release, &facts)?, uid))
+        facts.owner = Some(owner(component, owner_uid.clone()));
+        let desired = self.plans.desired(component, release, &facts)?;
+        // A settled installation had an anchor. That everything gets the new one as its owner is no drift of its own.
+        let drifted = if upkeep == Upkeep::Repair { vec![anchor.key()] } else { Vec::new() };
+        Ok(Planned { desired, owner_uid, upkeep, drifted })
     }
 
     /// Says which overrides are without effect (W42).
@@ -229,8 +256,8 @@ impl Reconciler {
         &self,
         session: &mut Session<'_>,
         component: &Component,
-        desired: &Desired,
-        (target, owner_uid): (&Target, &str),
+        planned: &Planned,
+        target: &Target,
         peers: &[Peer],
         mut memory: Memory,
     ) -> Result<(Next, Memory), StepError> {
@@ -238,27 +265,38 @@ impl Reconciler {
         let kinds = session.record.inventory.kinds();
         let observed =
             observe(&target.cluster, &kinds, &selector, &memory).await.map_err(StepError::Target)?;
-        let Desired { plan, digests } = desired;
+        let Planned { desired, upkeep, .. } = planned;
+        let Desired { plan, digests, .. } = &**desired;
         let gates = gates(component.kind, session, plan);
         let uid = session.object.uid().to_owned();
         let inventory = &mut session.record.inventory;
         let phases = (plan.phases.as_slice(), digests);
-        let report = install(&target.cluster, phases, &gates, &uid, &observed, inventory, &mut memory)
+        let terms = Terms { upkeep: *upkeep, created_for: &uid };
+        let report = install(&target.cluster, phases, terms, &gates, &observed, inventory, &mut memory)
             .await
             .map_err(StepError::Target)?;
+        let drifted = drifted(planned, &report);
+        self.note_drift(session, *upkeep, &drifted).await;
+        if *upkeep == Upkeep::Install || !planned.drifted.is_empty() {
+            self.metrics().changed(Change::Applied, report.written.len());
+        }
         if !report.written.is_empty() {
-            tracing::info!(object = %session.key, cluster = target.cluster.name(), owner = owner_uid,
+            tracing::info!(object = %session.key, cluster = target.cluster.name(), owner = planned.owner_uid,
                 objects = report.written.len(), "applied");
         }
         if !self.judge(session, &report) {
             // What was just written changes soon; what waits for others is looked at at the usual pace.
-            let soon = !report.deferred.is_empty();
+            let soon = !report.deferred.is_empty() && *upkeep != Upkeep::Report;
             return Ok((
                 Next::After(if soon { self.intervals.removal_poll } else { self.intervals.poll }),
                 memory,
             ));
         }
-        let next = self.prune(session, plan, target, peers, &observed).await?;
+        let (next, settled) = self.prune(session, plan, target, peers, &observed).await?;
+        if settled {
+            Self::settle(session, *upkeep, &drifted, &desired.digest);
+            self.end_rollout(session);
+        }
         Ok((next, memory))
     }
 
@@ -288,7 +326,7 @@ impl Reconciler {
         // Last, so that Ready tells of the refusal rather than of what waits because of it.
         if !report.rejected.is_empty() {
             let refusals: Vec<_> =
-                report.rejected.iter().map(|(key, error)| format!("{key}: {}", error.failure)).collect();
+                report.rejected.iter().map(|(key, refusal)| format!("{key}: {refusal}")).collect();
             let text = format!("Install failed with message: {}", refusals.join("; "));
             let reason = Reason::ObjectsRejected;
             session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
@@ -296,7 +334,8 @@ impl Reconciler {
         report.is_complete()
     }
 
-    /// Removes what is not wanted any more, and declares success when that is done too.
+    /// Removes what is not wanted any more, and declares success when that is done too. Also tells whether everything is
+    /// gone by now.
     async fn prune(
         &self,
         session: &mut Session<'_>,
@@ -304,7 +343,7 @@ impl Reconciler {
         target: &Target,
         peers: &[Peer],
         observed: &Observed,
-    ) -> Result<Next, StepError> {
+    ) -> Result<(Next, bool), StepError> {
         let now = self.clock.now();
         let bound = session.record.target.as_ref().expect("it was recorded before anything was installed");
         let (wanted, keep) = (members(plan, bound), needed_by_others(peers, &target.uid));
@@ -319,6 +358,7 @@ impl Reconciler {
             .collect();
         let uid = session.object.uid();
         let left = prune(&target.cluster, &obsolete, uid, observed).await.map_err(StepError::Target)?;
+        self.metrics().changed(Change::Pruned, left.iter().filter(|(_, error)| error.is_none()).count());
         let still: BTreeSet<&ObjectKey> = left.iter().map(|(key, _)| key).collect();
         session.record.inventory.objects.retain(|key, _| wanted.contains_key(key) || still.contains(key));
         let refused: Vec<_> = left
@@ -329,7 +369,7 @@ impl Reconciler {
             let text = format!("failed to delete obsolete resources: {}", refused.join("; "));
             let reason = Reason::PruneFailed;
             session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);
-            return Ok(Next::Backoff);
+            return Ok((Next::Backoff, false));
         }
         session.status.version = Some(plan.target_version.clone());
         session.conditions().mark_true(ConditionType::InstallSucceeded, now);
@@ -337,12 +377,12 @@ impl Reconciler {
             session.conditions().mark_true(ConditionType::DependenciesInstalled, now);
         }
         let rest = if left.is_empty() { self.intervals.drift } else { self.intervals.removal_poll };
-        Ok(Next::After(rest))
+        Ok((Next::After(rest), left.is_empty()))
     }
 
     pub(super) async fn identity(&self, session: &Session<'_>) -> Result<Identity, StepError> {
         Ok(Identity {
-            hub: self.targets.resolve(None).await?.uid,
+            hub: self.targets.hub_uid().await?,
             namespace: session.key.namespace.clone(),
             name: session.key.name.clone(),
             uid: session.object.uid().into(),
@@ -395,6 +435,25 @@ impl Reconciler {
             kubernetes_min_version: self.kubernetes_min_version.clone(),
             pingsource_adapter,
         })
+    }
+}
+
+/// A plan, recorded, with what owns it and what differences from it mean.
+pub(super) struct Planned {
+    desired: Arc<Desired>,
+    owner_uid: String,
+    upkeep: Upkeep,
+    /// What was found drifted, and already put right, while planning: the anchor.
+    drifted: Vec<ObjectKey>,
+}
+
+/// What somebody else had changed.
+fn drifted(planned: &Planned, report: &Installation) -> Vec<ObjectKey> {
+    match planned.upkeep {
+        Upkeep::Install => Vec::new(),
+        Upkeep::Report => report.left.clone(),
+        Upkeep::Repair if planned.drifted.is_empty() => report.written.clone(),
+        Upkeep::Repair => planned.drifted.clone(),
     }
 }
 

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
 
 use crate::api::{Component, Status};
 use crate::apply::install::{Digests, digests};
+use crate::apply::shape::fingerprint;
 use crate::manifest::Release;
 use crate::plan::{self, Facts, Plan, PlanError};
 
@@ -18,6 +20,8 @@ pub(super) struct Desired {
     pub(super) plan: Plan,
     /// Digests by identity.
     pub(super) digests: Digests,
+    /// Digest of the whole, whoever owns it: an anchor that was deleted and made again does not change what is wanted.
+    pub(super) digest: String,
 }
 
 /// The last plan of each custom resource, by UID. It may be lost at any time.
@@ -56,6 +60,22 @@ impl Inputs {
     }
 }
 
+/// Half a digest is plenty to tell two plans of one resource apart.
+fn digest(plan: &mut Plan, digests: &Digests) -> String {
+    let mut all = Sha256::new();
+    for object in plan.phases.iter_mut().flat_map(|phase| &mut phase.objects) {
+        let key = object.key();
+        let owners = object.value_mut()["metadata"].as_object_mut().and_then(|m| m.remove("ownerReferences"));
+        let Some(owners) = owners else {
+            all.update(digests[&key]);
+            continue;
+        };
+        all.update(fingerprint(object.value()));
+        object.value_mut()["metadata"]["ownerReferences"] = owners;
+    }
+    all.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl Plans {
     /// The plan for these inputs; the last one if they have not changed.
     ///
@@ -77,7 +97,9 @@ impl Plans {
                 fields.remove("status");
             }
         }
-        let desired = Arc::new(Desired { digests: digests(&plan), plan });
+        let digests = digests(&plan);
+        let digest = digest(&mut plan, &digests);
+        let desired = Arc::new(Desired { plan, digests, digest });
         self.0.lock().insert(component.uid().into(), Kept { inputs, desired: desired.clone() });
         Ok(desired)
     }

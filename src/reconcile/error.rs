@@ -5,6 +5,7 @@ use crate::apply::anchor::AnchorError;
 use crate::manifest::ManifestError;
 use crate::plan::PlanError;
 use crate::target::cluster::{ClusterError, Failure};
+use crate::target::credentials::CredentialError;
 use crate::target::resolve::{ResolveError, probe_reason};
 
 /// A step that stopped a reconcile.
@@ -65,6 +66,18 @@ impl StepError {
             },
             Self::Hub(_) => None,
         }
+    }
+
+    /// Whether the target, or the plugin for it, gave no answer.
+    pub fn is_silence(&self) -> bool {
+        let failure = match self {
+            Self::Resolve(ResolveError::Probe { cause, .. })
+            | Self::Anchor(AnchorError::Cluster(cause))
+            | Self::Target(cause) => &cause.failure,
+            _ => return false,
+        };
+        let timed_out = matches!(failure, Failure::Credentials(CredentialError::TimedOut { .. }));
+        timed_out || failure.is_unreachable()
     }
 
     /// When to try again.

@@ -6,11 +6,13 @@
 mod branch;
 mod converge;
 mod desired;
+pub mod drift;
 pub mod error;
 pub mod events;
 mod finalize;
 mod migration;
 pub mod record;
+mod rollout;
 mod session;
 
 use std::collections::BTreeMap;
@@ -27,9 +29,11 @@ use self::session::Session;
 use crate::api::message::{self, chain};
 use crate::api::{Component, ConditionType, Reason};
 use crate::apply::install::Memory;
-use crate::clock::Clock;
+use crate::clock::{Clock, rfc3339_secs};
 use crate::index::{Key, Peer};
 use crate::manifest::Catalog;
+use crate::metrics::Metrics;
+use crate::rollout::{Labels, Ledger};
 use crate::target::cluster::{ClusterError, Failure};
 use crate::target::mapping::Resource;
 use crate::target::resolve::Targets;
@@ -38,8 +42,14 @@ use crate::target::resolve::Targets;
 pub const PAUSED: &str = "operator.knative.dev/paused";
 /// Annotation that lets a custom resource go without its objects (`orphan`).
 pub const DELETION_POLICY: &str = "operator.knative.dev/deletion-policy";
+/// Annotation that has drift reported and not repaired (`report`).
+pub const DRIFT_POLICY: &str = "operator.knative.dev/drift-policy";
 /// Annotation with the UID of an anchor to take over.
 pub const ADOPT: &str = "operator.knative.dev/adopt";
+
+/// Annotation of the status, while the target does not answer: when it last had. It is written with the trouble and
+/// goes with it, so that a fleet at rest costs no writes; who is not in trouble was asked within the last look.
+pub const LAST_CONTACT: &str = "operator.knative.dev/last-contact";
 
 /// How often things are looked at.
 #[derive(Clone, Debug)]
@@ -71,8 +81,21 @@ pub enum Next {
     After(Duration),
     /// After a growing time; the pass failed.
     Backoff,
+    /// The target does not answer. After this time, or a growing one where none is known.
+    Unreachable(Option<Duration>),
     /// At once; somebody else wrote first.
     AtOnce,
+}
+
+impl Next {
+    /// Of two times the earlier; anything but a time goes before it.
+    fn earlier(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::After(ours), Self::After(theirs)) => Self::After(ours.min(theirs)),
+            (Self::After(_) | Self::OnChange, other) if other != Self::OnChange => other,
+            (ours, _) => ours,
+        }
+    }
 }
 
 /// Reconciles custom resources of both kinds.
@@ -86,6 +109,9 @@ pub struct Reconciler {
     plans: Plans,
     /// By UID of the custom resource.
     memories: Mutex<BTreeMap<String, Memory>>,
+    /// Namespace of the ConfigMap that controls rollouts; none: nothing does.
+    rollout_namespace: Option<String>,
+    ledger: Ledger,
 }
 
 impl Reconciler {
@@ -99,12 +125,42 @@ impl Reconciler {
     ) -> Self {
         let events = Recorder::new(targets.hub().clone(), clock.clone());
         let (plans, memories) = (Plans::default(), Mutex::default());
-        Self { targets, catalog, clock, events, intervals, kubernetes_min_version, plans, memories }
+        let (rollout_namespace, ledger) = (None, Ledger::default());
+        Self {
+            targets,
+            catalog,
+            clock,
+            events,
+            intervals,
+            kubernetes_min_version,
+            plans,
+            memories,
+            rollout_namespace,
+            ledger,
+        }
     }
 
-    /// One pass. `peers` are the other custom resources of this hub.
-    pub async fn reconcile(&self, key: &Key, peers: &[Peer]) -> Next {
-        match self.pass(key, peers).await {
+    /// Forgets what it has applied and let begin: since then another leader may have been at work, and what it did is no longer told
+    /// from what somebody else did. The next pass over each custom resource reads everything.
+    pub fn begin_term(&self) {
+        self.memories.lock().clear();
+        self.ledger.clear();
+    }
+
+    /// The same reconciler, which heeds the ConfigMap [`crate::rollout::config::NAME`] in this namespace of the hub.
+    #[must_use]
+    pub fn with_rollouts(self, namespace: String) -> Self {
+        Self { rollout_namespace: Some(namespace), ..self }
+    }
+
+    /// Where it is counted.
+    pub fn metrics(&self) -> &Metrics {
+        self.targets.metrics()
+    }
+
+    /// One pass. `labels` are what waves select it by, `peers` the other custom resources of this hub.
+    pub async fn reconcile(&self, key: &Key, labels: Labels, peers: &[Peer]) -> Next {
+        match self.pass(key, labels, peers).await {
             Ok(next) => next,
             Err(error) if error.failure.is_conflict() => Next::AtOnce,
             Err(error) => {
@@ -116,7 +172,7 @@ impl Reconciler {
     }
 
     /// Fails only when the hub does; every other failure ends in the status.
-    async fn pass(&self, key: &Key, peers: &[Peer]) -> Result<Next, ClusterError> {
+    async fn pass(&self, key: &Key, labels: Labels, peers: &[Peer]) -> Result<Next, ClusterError> {
         let hub = self.targets.hub();
         let resource = hub.resource(key.kind.api_version(), key.kind.kind()).await?;
         let Some(object) = hub.get(&resource, &key.namespace, &key.name).await? else {
@@ -127,6 +183,7 @@ impl Reconciler {
             // Nothing can be done safely without knowing what is installed.
             Err(error) => return self.report_unreadable(key, resource, object, &chain(&error)).await,
         };
+        session.labels = labels;
         if !session.is_deleting() && !self.ensure_finalizer(&mut session).await? {
             return Ok(Next::AtOnce);
         }
@@ -144,6 +201,7 @@ impl Reconciler {
         };
         match outcome {
             Ok(next) => {
+                session.status.annotations.remove(LAST_CONTACT);
                 // A custom resource whose last finalizer was just removed has no status any more.
                 if !(session.is_deleting() && session.finalizers().is_empty()) {
                     session.save().await?;
@@ -168,6 +226,12 @@ impl Reconciler {
             };
             session.conditions().mark_false(condition, reason, &text, now);
         }
+        if error.is_silence() {
+            let answer = session.profile().and_then(|profile| self.targets.last_answer(&profile));
+            if let Some(answer) = answer.map(rfc3339_secs) {
+                session.status.annotations.entry(LAST_CONTACT.into()).or_insert(answer);
+            }
+        }
         if session.is_deleting() {
             let reason = error.condition().map_or(Reason::Error, |(_, reason)| reason);
             session.conditions().note(ConditionType::DeletionBlocked, reason, &text, now);
@@ -176,6 +240,9 @@ impl Reconciler {
         session.save().await?;
         Ok(match error.category() {
             Category::UserFixable => Next::After(self.intervals.drift),
+            Category::Transient if error.is_silence() => {
+                Next::Unreachable(session.profile().and_then(|profile| self.targets.pause(&profile)))
+            }
             Category::Transient => Next::Backoff,
             Category::Conflict => Next::AtOnce,
         })

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::record::Record;
-use crate::api::{Conditions, Status};
+use crate::api::{ClusterProfileRef, Conditions, Status};
 use crate::index::Key;
 use crate::manifest::Object;
+use crate::rollout::Labels;
 use crate::target::cluster::{Cluster, ClusterError};
 use crate::target::mapping::Resource;
 
@@ -21,6 +22,8 @@ pub(super) struct Session<'a> {
     pub(super) status: Status,
     /// The record to be; written with the status.
     pub(super) record: Record,
+    /// What waves of a rollout select it by.
+    pub(super) labels: Labels,
 }
 
 impl<'a> Session<'a> {
@@ -33,12 +36,20 @@ impl<'a> Session<'a> {
         record: Record,
     ) -> Self {
         let status = Status::from_value(&object.value()["status"]);
-        Self { hub, resource, key, object, status, record }
+        Self { hub, resource, key, object, status, record, labels: Labels::default() }
     }
 
     /// `metadata.annotations[key]`.
     pub(super) fn annotation(&self, key: &str) -> Option<&str> {
         self.object.annotation(key)
+    }
+
+    /// The profile that it is bound to, or else the one that it asks for; none: the local cluster.
+    pub(super) fn profile(&self) -> Option<ClusterProfileRef> {
+        match &self.record.target {
+            Some(bound) => bound.profile.clone(),
+            None => serde_json::from_value(self.object.value()["spec"]["clusterProfileRef"].clone()).ok(),
+        }
     }
 
     /// Whether the custom resource is being deleted.

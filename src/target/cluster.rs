@@ -6,17 +6,39 @@ use std::sync::Arc;
 use http::Request;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
+use super::breaker::Gate;
 use super::credentials::CredentialError;
 use super::mapping::{Mapping, Resource};
 use super::stack::DeadlineExceeded;
 use crate::manifest::{Object, ObjectKey};
+use crate::metrics::{Metrics, Side};
 
 /// Field manager of every server-side apply of ours.
 pub const FIELD_MANAGER: &str = "knative-operator";
 
 /// Requests in flight to one cluster, over all custom resources that use it.
 const REQUESTS_IN_FLIGHT: usize = 8;
+
+/// Words for what requests want.
+pub const VERBS: [&str; 5] = ["read", "create", "apply", "patch", "delete"];
+
+/// Words for what becomes of requests.
+pub const OUTCOMES: [&str; 12] = [
+    "ok",
+    "unauthorized",
+    "forbidden",
+    "absent",
+    "conflict",
+    "rejected",
+    "throttled",
+    "server_error",
+    "timeout",
+    "connection",
+    "credentials",
+    "garbled",
+];
 
 /// A connected cluster. Cheap to clone; clones share the connection and its bound on requests in flight.
 #[derive(Clone)]
@@ -25,6 +47,8 @@ pub struct Cluster {
     client: kube::Client,
     mapping: Arc<Mapping>,
     slots: Arc<Semaphore>,
+    measures: Option<(Metrics, Side)>,
+    gate: Option<Gate>,
 }
 
 /// A request to a cluster that did not succeed.
@@ -67,6 +91,9 @@ pub enum Failure {
     /// No complete answer in time.
     #[error(transparent)]
     Deadline(DeadlineExceeded),
+    /// Nothing was sent: the cluster has not answered before, for the reason in the words of the last failure.
+    #[error("{0}")]
+    Suspended(String),
     /// The connection could not be made or broke.
     #[error("the connection failed")]
     Connection(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -115,9 +142,26 @@ impl Failure {
         matches!(self, Self::Refused { code: 422, .. })
     }
 
+    /// One of [`OUTCOMES`].
+    pub fn outcome(&self) -> &'static str {
+        match self {
+            Self::Refused { code: 401, .. } => "unauthorized",
+            Self::Refused { code: 403, .. } => "forbidden",
+            Self::Refused { code: 404, .. } | Self::NoMatch { .. } => "absent",
+            Self::Refused { code: 409, .. } => "conflict",
+            Self::Refused { code: 429, .. } => "throttled",
+            Self::Refused { code: 500.., .. } => "server_error",
+            Self::Refused { .. } => "rejected",
+            Self::Deadline(_) => "timeout",
+            Self::Connection(_) | Self::Suspended(_) => "connection",
+            Self::Credentials(_) => "credentials",
+            Self::Garbled(_) => "garbled",
+        }
+    }
+
     /// The cluster could not be asked at all.
     pub fn is_unreachable(&self) -> bool {
-        matches!(self, Self::Deadline(_) | Self::Connection(_))
+        matches!(self, Self::Deadline(_) | Self::Connection(_) | Self::Suspended(_))
     }
 }
 
@@ -138,7 +182,21 @@ impl Cluster {
             client,
             mapping: Arc::default(),
             slots: Arc::new(Semaphore::new(REQUESTS_IN_FLIGHT)),
+            measures: None,
+            gate: None,
         }
+    }
+
+    /// The same cluster, whose requests are counted and timed as those of a side.
+    #[must_use]
+    pub fn measured(self, metrics: Metrics, side: Side) -> Self {
+        Self { measures: Some((metrics, side)), ..self }
+    }
+
+    /// The same cluster behind a gate.
+    #[must_use]
+    pub fn gated(self, gate: Gate) -> Self {
+        Self { gate: Some(gate), ..self }
     }
 
     /// Name for people.
@@ -421,8 +479,35 @@ impl Cluster {
         };
         let request = builder.body(bytes).map_err(|cause| Failure::Garbled(cause.into()))?;
         let _slot = self.slots.acquire().await.expect("the semaphore is never closed");
-        let text = self.client.request_text(request).await.map_err(failure_of)?;
-        serde_json::from_str(&text).map_err(|cause| Failure::Garbled(cause.into()))
+        if let Some(gate) = &self.gate {
+            gate.admit()?;
+        }
+        let began = Instant::now();
+        let answer = match self.client.request_text(request).await {
+            Ok(text) => serde_json::from_str(&text).map_err(|cause| Failure::Garbled(cause.into())),
+            Err(error) => Err(failure_of(error)),
+        };
+        if let Some(gate) = &self.gate {
+            gate.note(answer.as_ref().err());
+        }
+        let outcome = answer.as_ref().map_or_else(Failure::outcome, |_| "ok");
+        let (verb, took) = (verb(method, body.map(|(_, content_type)| content_type)), began.elapsed());
+        tracing::debug!(cluster = %self.name, verb, path, outcome, millis = took.as_millis(), "request");
+        if let Some((metrics, side)) = &self.measures {
+            metrics.requested(*side, verb, outcome, took);
+        }
+        answer
+    }
+}
+
+/// One of [`VERBS`].
+fn verb(method: &str, content_type: Option<&str>) -> &'static str {
+    match (method, content_type) {
+        ("POST", _) => "create",
+        ("PATCH", Some("application/apply-patch+yaml")) => "apply",
+        ("PATCH", _) => "patch",
+        ("DELETE", _) => "delete",
+        _ => "read",
     }
 }
 

@@ -12,9 +12,11 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use serde_json::Value;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::endpoint::Endpoint;
 use crate::clock::Clock;
+use crate::metrics::Metrics;
 
 /// How long before its expiry a credential is renewed, at most; short-lived ones at nine tenths of their life.
 const RENEW_BEFORE: Duration = Duration::from_secs(60);
@@ -70,11 +72,13 @@ impl fmt::Debug for ExecRequest {
     }
 }
 
-/// What a plugin issued.
+/// What a plugin issued: a token, a client certificate, or both.
 #[derive(Clone)]
 pub struct ExecCredential {
-    /// Bearer token.
-    pub token: SecretString,
+    /// Bearer token; none: the certificate is all there is.
+    pub token: Option<SecretString>,
+    /// Client certificate; none: the token is all there is.
+    pub identity: Option<Arc<ClientIdentity>>,
     /// When it stops being valid; none: it says nothing, so it is used until it is refused.
     pub expires: Option<Timestamp>,
 }
@@ -82,6 +86,20 @@ pub struct ExecCredential {
 impl fmt::Debug for ExecCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExecCredential").field("expires", &self.expires).finish_non_exhaustive()
+    }
+}
+
+/// A client certificate with its key.
+pub struct ClientIdentity {
+    /// The certificate, and those between it and its authority, in PEM.
+    pub certificate: String,
+    /// Its private key, in PEM.
+    pub key: SecretString,
+}
+
+impl fmt::Debug for ClientIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientIdentity").finish_non_exhaustive()
     }
 }
 
@@ -122,6 +140,16 @@ pub enum CredentialError {
     },
 }
 
+impl CredentialError {
+    fn outcome(&self) -> &'static str {
+        match self {
+            Self::Failed { .. } => "failed",
+            Self::TimedOut { .. } => "timed_out",
+            Self::Expired { .. } => "expired",
+        }
+    }
+}
+
 /// The current credential of one connection: fetched when first needed, renewed shortly before it expires or when
 /// the server refused it. Concurrent callers share one run of the plugin.
 pub struct CredentialCache {
@@ -130,6 +158,7 @@ pub struct CredentialCache {
     clock: Arc<dyn Clock>,
     state: Mutex<CacheState>,
     limit: Duration,
+    metrics: Option<Metrics>,
 }
 
 #[derive(Default)]
@@ -145,10 +174,12 @@ struct Issued {
     serial: u64,
 }
 
-/// A token, and which issue of it this is, so that a refusal can be told from that of an older one.
+/// A credential, and which issue of it this is, so that a refusal can be told from that of an older one.
 pub struct Lease {
     /// Bearer token.
-    pub token: SecretString,
+    pub token: Option<SecretString>,
+    /// Client certificate.
+    pub identity: Option<Arc<ClientIdentity>>,
     /// Counts up with each issue.
     pub serial: u64,
 }
@@ -161,7 +192,13 @@ impl CredentialCache {
         clock: Arc<dyn Clock>,
         limit: Duration,
     ) -> Self {
-        Self { issuer, request, clock, state: Mutex::default(), limit }
+        Self { issuer, request, clock, state: Mutex::default(), limit, metrics: None }
+    }
+
+    /// The same cache, whose runs of the plugin are counted and timed.
+    #[must_use]
+    pub fn measured(self, metrics: Metrics) -> Self {
+        Self { metrics: Some(metrics), ..self }
     }
 
     /// A credential that is not known to be bad.
@@ -202,7 +239,13 @@ impl CredentialCache {
         // is merely due for renewal still serves when the plugin fails.
         let spare = state.current.take().filter(good);
         state.newest += 1;
-        let issued = match self.issue(now, state.newest).await {
+        let began = Instant::now();
+        let issued = self.issue(now, state.newest).await;
+        if let Some(metrics) = &self.metrics {
+            metrics
+                .ran_plugin(issued.as_ref().map_or_else(CredentialError::outcome, |_| "ok"), began.elapsed());
+        }
+        let issued = match issued {
             Ok(issued) => issued,
             Err(error) => spare.ok_or(error)?,
         };
@@ -236,7 +279,8 @@ impl CredentialCache {
 
 impl Issued {
     fn lease(&self) -> Lease {
-        Lease { token: self.credential.token.clone(), serial: self.serial }
+        let ExecCredential { token, identity, .. } = &self.credential;
+        Lease { token: token.clone(), identity: identity.clone(), serial: self.serial }
     }
 }
 

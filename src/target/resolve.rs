@@ -5,20 +5,24 @@
 //! change. Installing and uninstalling resolve in the same way (W2).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::access::{self, Access, AccessConfig, AccessError, AccessFileError};
+use super::breaker::Gate;
 use super::cluster::{Cluster, ClusterError, Detail, Failure};
 use super::credentials::{CredentialCache, Credentials};
 use super::grant::{Applicant, GRANT_API, ProfileAccess, permits};
 use super::stack::{self, ConnectError, Connector};
+use super::wires::Wires;
 use crate::api::cluster_profile::ClusterProfile;
 use crate::api::{ClusterProfileRef, Reason};
 use crate::clock::Clock;
+use crate::metrics::{Metrics, Side};
 use crate::plan::{MINIMUM_KUBERNETES, UnsupportedKubernetes, check_kubernetes};
 use crate::source::{Source, SourceError};
 
@@ -34,6 +38,8 @@ pub struct Limits {
     pub plugin: Duration,
     /// Oldest Kubernetes that is served, for instance `v1.33.0`.
     pub kubernetes_min: String,
+    /// Where chance comes from, which spreads what would otherwise happen at once.
+    pub jitter_seed: u64,
 }
 
 impl Default for Limits {
@@ -42,6 +48,7 @@ impl Default for Limits {
             request: Duration::from_secs(10),
             plugin: Duration::from_secs(10),
             kubernetes_min: MINIMUM_KUBERNETES.into(),
+            jitter_seed: 0,
         }
     }
 }
@@ -211,6 +218,8 @@ pub struct Targets {
     credentials: Arc<dyn Credentials>,
     clock: Arc<dyn Clock>,
     source: Arc<dyn Source>,
+    metrics: Metrics,
+    hub_uid: OnceLock<String>,
     provider_file: Option<String>,
     limits: Limits,
     access: ProfileAccess,
@@ -229,6 +238,7 @@ struct ProviderFile {
 struct Connection {
     access: Access,
     cluster: Cluster,
+    gate: Gate,
 }
 
 /// What [`Targets`] is made of.
@@ -243,12 +253,15 @@ pub struct Seams {
     pub clock: Arc<dyn Clock>,
     /// Files.
     pub source: Arc<dyn Source>,
+    /// Where it is counted.
+    pub metrics: Metrics,
 }
 
 impl Targets {
     /// No connections yet. Without a `provider_file` only local targets resolve.
     pub fn new(seams: Seams, provider_file: Option<String>, limits: Limits) -> Self {
-        let Seams { hub, connector, credentials, clock, source } = seams;
+        let Seams { hub, connector, credentials, clock, source, metrics } = seams;
+        let hub = hub.measured(metrics.clone(), Side::Hub);
         let (file, connections, checked) = (Mutex::default(), Mutex::default(), Mutex::default());
         let access = ProfileAccess::default();
         Self {
@@ -257,6 +270,8 @@ impl Targets {
             credentials,
             clock,
             source,
+            metrics,
+            hub_uid: OnceLock::new(),
             provider_file,
             limits,
             access,
@@ -303,6 +318,23 @@ impl Targets {
         &self.hub
     }
 
+    /// Where it is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// UID of the hub's `kube-system` namespace. It never changes, so it is asked for once.
+    ///
+    /// # Errors
+    /// [`ResolveError`] when the hub does not answer.
+    pub async fn hub_uid(&self) -> Result<String, ResolveError> {
+        if let Some(uid) = self.hub_uid.get() {
+            return Ok(uid.clone());
+        }
+        let uid = self.resolve(None).await?.uid;
+        Ok(self.hub_uid.get_or_init(|| uid).clone())
+    }
+
     /// The target of a reference; the hub itself for none.
     ///
     /// # Errors
@@ -316,9 +348,25 @@ impl Targets {
             Ok(cluster) => self.probe(format!("the cluster of ClusterProfile {key}"), cluster).await,
             Err(error) => {
                 self.connections.lock().remove(&key);
+                self.metrics.set_cluster(&key, None);
                 Err(error)
             }
         }
+    }
+
+    /// For how long the cluster of a profile is left alone because it does not answer, if it is.
+    pub fn pause(&self, reference: &ClusterProfileRef) -> Option<Duration> {
+        self.gate(reference)?.pause()
+    }
+
+    /// When the cluster of a profile last answered, as far as this process knows.
+    pub fn last_answer(&self, reference: &ClusterProfileRef) -> Option<Timestamp> {
+        self.gate(reference)?.last_answer()
+    }
+
+    fn gate(&self, reference: &ClusterProfileRef) -> Option<Gate> {
+        let key = format!("{}/{}", reference.namespace, reference.name);
+        self.connections.lock().get(&key).map(|connection| connection.gate.clone())
     }
 
     /// Makes sure that a reference still leads to the cluster that was worked on, before that is called finished: a profile
@@ -363,20 +411,21 @@ impl Targets {
         {
             return Ok(known.cluster.clone());
         }
-        let transport = self
-            .connector
-            .connect(&access.endpoint)
+        let wires = Wires::open(self.connector.clone(), access.endpoint.clone())
             .map_err(|cause| ResolveError::Connect { key: key.into(), cause })?;
         let (issuer, clock) = (self.credentials.clone(), self.clock.clone());
-        let cache = CredentialCache::new(issuer, access.exec.clone(), clock, self.limits.plugin);
-        let client = stack::client(transport, Some(Arc::new(cache)), self.limits.request);
-        let cluster = Cluster::new(key, client);
+        let cache = CredentialCache::new(issuer, access.exec.clone(), clock, self.limits.plugin)
+            .measured(self.metrics.clone());
+        let client = stack::spoke_client(Arc::new(wires), Some(Arc::new(cache)), self.limits.request);
+        let gate = Gate::new(key, self.limits.jitter_seed, self.clock.clone(), self.metrics.clone());
+        let cluster =
+            Cluster::new(key, client).measured(self.metrics.clone(), Side::Spoke).gated(gate.clone());
         tracing::info!(
             profile = key,
             server = access.endpoint.server,
             "connected to the cluster of a profile"
         );
-        connections.insert(key.into(), Connection { access, cluster: cluster.clone() });
+        connections.insert(key.into(), Connection { access, cluster: cluster.clone(), gate });
         Ok(cluster)
     }
 

@@ -10,12 +10,13 @@ use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use kube::client::Body;
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceExt};
 
-use super::credentials::{CredentialCache, CredentialError};
+use super::credentials::{ClientIdentity, CredentialCache, CredentialError};
 use super::endpoint::Endpoint;
+use super::wires::{Wires, refuses_certificate};
 
 /// Carries one HTTP request to a cluster and the answer back. It adds no credentials and no deadline.
 pub type Transport = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, BoxError>;
@@ -30,6 +31,15 @@ pub trait Connector: Send + Sync + 'static {
     /// # Errors
     /// [`ConnectError`] when the connection data cannot be used.
     fn connect(&self, endpoint: &Endpoint) -> Result<Transport, ConnectError>;
+
+    /// A transport to the endpoint that shows a client certificate. Nothing needs to be sent yet.
+    ///
+    /// # Errors
+    /// [`ConnectError`] when the certificate cannot be used, or transports of this kind have none.
+    fn connect_as(&self, endpoint: &Endpoint, _identity: &ClientIdentity) -> Result<Transport, ConnectError> {
+        let reason = "client certificates are for TLS only".into();
+        Err(ConnectError { server: endpoint.server.clone(), reason })
+    }
 }
 
 /// Why connection data cannot be used (a bad URL, certificates that do not parse, an unknown proxy scheme).
@@ -51,22 +61,32 @@ pub struct DeadlineExceeded(pub Duration);
 /// (`kube-runtime`, `watcher::Config`); one that is silent for longer has lost its connection and will never know.
 pub const WATCH_SILENCE: Duration = Duration::from_secs(300);
 
-/// A client over `transport`. Every request must be answered in full within `deadline`; a watch must begin in that
-/// time and may last, but not be silent for longer than [`WATCH_SILENCE`]. With `credentials`, each request carries the current token; a refused one (401) is renewed and
-/// the request sent once more, which is safe because a refused request had no effect.
+/// [`spoke_client`] over one `transport`, where there are no client certificates.
 pub fn client(
     transport: Transport,
     credentials: Option<Arc<CredentialCache>>,
     deadline: Duration,
 ) -> kube::Client {
+    spoke_client(Arc::new(Wires::fixed(transport)), credentials, deadline)
+}
+
+/// A client over `wires`. Every request must be answered in full within `deadline`; a watch must begin in that
+/// time and may last, but not be silent for longer than [`WATCH_SILENCE`]. With `credentials`, each request carries the
+/// current token and goes over a connection with the current certificate; refused ones (401, or by TLS) are renewed and
+/// the request sent once more, which is safe because a refused request had no effect.
+pub fn spoke_client(
+    wires: Arc<Wires>,
+    credentials: Option<Arc<CredentialCache>>,
+    deadline: Duration,
+) -> kube::Client {
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (transport, credentials) = (transport.clone(), credentials.clone());
+        let (wires, credentials) = (wires.clone(), credentials.clone());
         async move {
             let watch = is_watch(request.uri());
             let exchange = async {
                 let response = match credentials {
-                    Some(credentials) => send_with_token(transport, &credentials, request).await?,
-                    None => transport.oneshot(request).await?,
+                    Some(credentials) => send_with_credential(&wires, &credentials, request).await?,
+                    None => wires.plain().oneshot(request).await?,
                 };
                 if watch { Ok(response.map(never_silent)) } else { read_whole(response).await }
             };
@@ -112,8 +132,8 @@ where
     body.map_err(Into::into).boxed_unsync()
 }
 
-async fn send_with_token(
-    transport: Transport,
+async fn send_with_credential(
+    wires: &Wires,
     credentials: &CredentialCache,
     request: Request<Body>,
 ) -> Result<Response<AnswerBody>, BoxError> {
@@ -122,25 +142,32 @@ async fn send_with_token(
     let mut lease = credentials.lease().await?;
     for last in [false, true] {
         let mut attempt = Request::from_parts(parts.clone(), Body::from(body.clone()));
-        let mut value = HeaderValue::try_from(format!("Bearer {}", lease.token.expose_secret()))
-            .map_err(|_| BoxError::from(unprintable_token(credentials)))?;
-        value.set_sensitive(true);
-        attempt.headers_mut().insert(header::AUTHORIZATION, value);
-        let response = transport.clone().oneshot(attempt).await?;
-        if response.status() != StatusCode::UNAUTHORIZED {
-            return Ok(response);
+        if let Some(token) = &lease.token {
+            attempt.headers_mut().insert(header::AUTHORIZATION, bearer(token, credentials)?);
+        }
+        let transport = wires.transport_of(&lease).map_err(|error| credentials.failed(error.reason))?;
+        let answer = transport.oneshot(attempt).await;
+        let refused = match &answer {
+            Ok(response) => response.status() == StatusCode::UNAUTHORIZED,
+            Err(error) => lease.identity.is_some() && refuses_certificate(&**error),
+        };
+        if !refused {
+            return answer;
         }
         if last {
             credentials.forget(lease.serial).await;
-            return Ok(response);
+            return answer;
         }
         lease = credentials.renew(lease.serial).await?;
     }
     unreachable!("the second attempt returns")
 }
 
-fn unprintable_token(credentials: &CredentialCache) -> CredentialError {
-    credentials.failed("the token holds characters that no header may hold")
+fn bearer(token: &SecretString, credentials: &CredentialCache) -> Result<HeaderValue, CredentialError> {
+    let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))
+        .map_err(|_| credentials.failed("the token holds characters that no header may hold"))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 #[cfg(test)]

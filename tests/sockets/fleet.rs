@@ -12,6 +12,7 @@ use knative_operator::api::message::chain;
 use knative_operator::api::{ClusterProfileRef, Reason};
 use knative_operator::clock::SystemClock;
 use knative_operator::manifest::Directory;
+use knative_operator::metrics::Metrics;
 use knative_operator::process::connect::TlsConnector;
 use knative_operator::process::exec::ExecPlugins;
 use knative_operator::target::cluster::Cluster;
@@ -82,6 +83,7 @@ impl Fleet {
             credentials: Arc::new(ExecPlugins),
             clock: Arc::new(SystemClock),
             source: Arc::new(Directory),
+            metrics: Metrics::default(),
         };
         let targets = Targets::new(seams, Some(files.path("providers.json")), limits);
         let fleet = Self { hub, targets, files };

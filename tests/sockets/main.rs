@@ -6,6 +6,8 @@
 mod against;
 mod bundles;
 mod fleet;
+mod identity;
+mod monitor;
 mod plugin;
 mod proxy;
 mod tls;

@@ -7,6 +7,8 @@ mod accidents;
 #[cfg(test)]
 mod definitions;
 #[cfg(test)]
+mod drift;
+#[cfg(test)]
 mod hands;
 #[cfg(test)]
 mod install;
@@ -17,6 +19,8 @@ mod leaders;
 #[cfg(test)]
 mod namespaces;
 #[cfg(test)]
+mod observability;
+#[cfg(test)]
 mod ownership;
 #[cfg(test)]
 mod permissions;
@@ -25,6 +29,8 @@ mod reference;
 mod removal;
 #[cfg(test)]
 mod reports;
+#[cfg(test)]
+mod rollout;
 #[cfg(test)]
 mod shape;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What the commands share: ranges, progress bars, real time, reports for machines.
 
+pub(crate) mod fleet;
 pub(crate) mod mutants;
 pub(crate) mod search;
 pub(crate) mod sweep;

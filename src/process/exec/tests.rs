@@ -39,7 +39,7 @@ async fn failure(request: &ExecRequest) -> String {
 async fn a_token_and_its_expiry_are_read() {
     let script = answer(r#"{"token":"t0ken","expirationTimestamp":"2030-01-01T00:00:00Z"}"#);
     let credential = run(&shell(&script)).await.unwrap();
-    assert_eq!(credential.token.expose_secret(), "t0ken");
+    assert_eq!(credential.token.unwrap().expose_secret(), "t0ken");
     assert_eq!(credential.expires.unwrap().to_string(), "2030-01-01T00:00:00Z");
 }
 

@@ -38,7 +38,7 @@ impl Credentials for Plugin {
         }
         let life = self.life.map(|life| SignedDuration::try_from(life).unwrap());
         let expires = life.map(|life| self.clock.now() + life);
-        Ok(ExecCredential { token: format!("token-{run}").into(), expires })
+        Ok(ExecCredential { token: Some(format!("token-{run}").into()), identity: None, expires })
     }
 }
 
@@ -65,7 +65,7 @@ fn cache(life_secs: Option<u64>, slow: Duration) -> (Arc<Plugin>, Arc<Credential
 }
 
 async fn token(cache: &CredentialCache) -> String {
-    cache.lease().await.unwrap().token.expose_secret().to_owned()
+    cache.lease().await.unwrap().token.unwrap().expose_secret().to_owned()
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,8 +84,8 @@ async fn a_credential_without_expiry_is_used_until_it_is_refused() {
     assert_eq!(token(&cache).await, "token-1");
     tokio::time::sleep(Duration::from_secs(86_400)).await;
     let lease = cache.lease().await.unwrap();
-    assert_eq!(lease.token.expose_secret(), "token-1");
-    assert_eq!(cache.renew(lease.serial).await.unwrap().token.expose_secret(), "token-2");
+    assert_eq!(lease.token.as_ref().unwrap().expose_secret(), "token-1");
+    assert_eq!(cache.renew(lease.serial).await.unwrap().token.unwrap().expose_secret(), "token-2");
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,7 +134,8 @@ async fn an_expired_credential_is_not_accepted() {
 
 #[test]
 fn nothing_shows_a_token() {
-    let credential = ExecCredential { token: "s3cret".to_owned().into(), expires: None };
+    let credential =
+        ExecCredential { token: Some("s3cret".to_owned().into()), identity: None, expires: None };
     assert!(!format!("{credential:?}").contains("s3cret"));
     let request = ExecRequest { args: vec!["--key=s3cret".into()], ..request() };
     assert!(!format!("{request:?}").contains("s3cret"));

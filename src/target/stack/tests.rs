@@ -27,7 +27,11 @@ struct Counter(Mutex<u32>);
 impl Credentials for Counter {
     async fn issue(&self, _: &ExecRequest) -> Result<ExecCredential, CredentialError> {
         *self.0.lock() += 1;
-        Ok(ExecCredential { token: format!("token-{}", self.0.lock()).into(), expires: None })
+        Ok(ExecCredential {
+            token: Some(format!("token-{}", self.0.lock()).into()),
+            identity: None,
+            expires: None,
+        })
     }
 }
 
