@@ -272,19 +272,23 @@ async fn take<'a>(
 async fn write(cluster: &Cluster, desired: &Object, terms: Terms<'_>) -> Result<Taken, ClusterError> {
     match terms.upkeep {
         Upkeep::Report => Ok(Taken::Left),
-        _ => claim(cluster, desired, terms.created_for).await.map(Taken::Written),
+        _ => send_undisputed(cluster, desired, terms.created_for).await.map(Taken::Written),
     }
 }
 
 /// Sends an object. Claims of others that are in the way are given up, once: those of the operator before us, which
 /// would keep for ever what we leave out, and those on items of lists that cannot be beside ours.
-async fn claim(cluster: &Cluster, desired: &Object, created_for: &str) -> Result<Object, ClusterError> {
-    let (stored, claims) = match send(cluster, desired, created_for).await {
+async fn send_undisputed(
+    cluster: &Cluster,
+    desired: &Object,
+    created_for: &str,
+) -> Result<Object, ClusterError> {
+    let (stored, claim) = match send(cluster, desired, created_for).await {
         // Jobs are replaced, never updated.
         Ok(stored) if desired.is("batch", "Job") => return Ok(stored),
         Ok(stored) => {
-            let claims = inherit(&stored);
-            (Ok(stored), claims)
+            let claim = inherit(&stored);
+            (Ok(stored), claim)
         }
         Err(error) if error.failure.is_invalid() => {
             let resource = cluster.resource(desired.api_version(), desired.kind()).await?;
@@ -293,10 +297,10 @@ async fn claim(cluster: &Cluster, desired: &Object, created_for: &str) -> Result
         }
         Err(error) => return Err(error),
     };
-    let Some(claims) = claims else { return stored };
-    match cluster.json_patch(desired, &claims).await {
+    let Some(claim) = claim else { return stored };
+    match cluster.json_patch(desired, &claim).await {
         Ok(_) => send(cluster, desired, created_for).await,
-        // Somebody else wrote meanwhile: the claims are still there in the next pass.
+        // Somebody else wrote meanwhile: the claim are still there in the next pass.
         Err(error) if error.failure.is_conflict() => stored,
         Err(error) => Err(error),
     }

@@ -4,6 +4,7 @@
 //! Here are the words that the tests share.
 
 mod collection;
+mod coverage;
 mod credentials;
 mod deletion;
 mod doubles;
