@@ -4,23 +4,22 @@
 //! is contained and reported, and dropping the loop stops them all. No pass begins before every watch has listed
 //! everything once: who else is there decides about sharing clusters, about what may be removed, and about rollouts.
 
+mod watch;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{FutureExt, StreamExt};
-use kube::api::{Api, DynamicObject};
-use kube::core::{ApiResource, GroupVersionKind};
-use kube::runtime::watcher;
+use futures::FutureExt;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
 
+use self::watch::{Report, SUBJECTS, Subject, Watched, watch};
 use crate::api::ComponentKind;
 use crate::health::{self, BEAT, Health};
 use crate::index::{Index, Key, Lane};
@@ -28,7 +27,6 @@ use crate::manifest::Object;
 use crate::metrics::{Metrics, Standing};
 use crate::queue::Queue;
 use crate::reconcile::{Next, Reconciler};
-use crate::target::resolve::PROFILE_API;
 
 /// Bounds and pacing of the loop.
 #[derive(Clone, Debug)]
@@ -60,42 +58,8 @@ impl Default for Pacing {
     }
 }
 
-/// What a watch tells.
-enum Watched {
-    Applied(Subject, Box<Object>),
-    Deleted(Subject, Box<Object>),
-    /// A complete list begins, and ends.
-    ListBegins(Subject),
-    ListEnds(Subject),
-    /// The hub has no such kind, or does not show it.
-    Absent(Subject),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Subject {
-    Component(ComponentKind),
-    Profile,
-}
-
-impl Subject {
-    /// `apiVersion`, kind and plural.
-    fn resource(self) -> (&'static str, &'static str, &'static str) {
-        match self {
-            Self::Component(kind) => (kind.api_version(), kind.kind(), kind.plural()),
-            Self::Profile => (PROFILE_API, "ClusterProfile", "clusterprofiles"),
-        }
-    }
-}
-
 /// Words for what becomes of passes.
 pub const OUTCOMES: [&str; 5] = ["done", "failed", "unreachable", "conflict", "panicked"];
-
-/// What is watched on the hub.
-const SUBJECTS: [Subject; 3] = [
-    Subject::Component(ComponentKind::Serving),
-    Subject::Component(ComponentKind::Eventing),
-    Subject::Profile,
-];
 
 /// Runs until it is dropped: a term as the leader. `health` hears of it.
 pub async fn run(hub: kube::Client, reconciler: Arc<Reconciler>, pacing: Pacing, health: Health) {
@@ -324,135 +288,4 @@ impl Controller {
 
 fn key_of(kind: ComponentKind, object: &Object) -> Key {
     Key { kind, namespace: object.namespace().into(), name: object.name().into() }
-}
-
-/// Follows one kind on the hub for ever. Objects stay untyped, so that one malformed custom resource does not hide
-/// the others.
-async fn watch(
-    hub: kube::Client,
-    subject: Subject,
-    events: mpsc::Sender<Watched>,
-    pacing: Pacing,
-    report: Report,
-) {
-    let (api_version, kind, plural) = subject.resource();
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
-    let api: Api<DynamicObject> = Api::all_with(hub, &resource);
-    let mut stream = pin!(watcher(api, watcher::Config::default()));
-    let mut failures = 0;
-    let mut began = Instant::now();
-    while let Some(event) = stream.next().await {
-        let message = match event {
-            Ok(event) => {
-                failures = 0;
-                report.heard(&event);
-                translate(subject, event)
-            }
-            Err(error) => {
-                if has_worked(&error, began.elapsed()) {
-                    failures = 0;
-                    report.worked();
-                }
-                tracing::debug!(kind, error = &error as &dyn std::error::Error, "watch failed");
-                // Without profiles nothing remote can be installed, and each resource that wants it says so. Other
-                // resources of ours may be there although we may not see them: only where there is no such kind, there
-                // are none.
-                let code = refusal(&error);
-                if code == Some(404) || code == Some(403) && subject == Subject::Profile {
-                    report.not_there();
-                    if events.send(Watched::Absent(subject)).await.is_err() {
-                        return;
-                    }
-                } else {
-                    report.failed();
-                }
-                let delay = pacing.backoff_min.saturating_mul(1 << failures).min(pacing.backoff_max / 4);
-                failures = (failures + 1).min(16);
-                sleep(delay).await;
-                began = Instant::now();
-                None
-            }
-        };
-        if let Some(message) = message
-            && events.send(message).await.is_err()
-        {
-            return;
-        }
-    }
-}
-
-/// Whether a watch was open for a while before it failed, though it may have had nothing to tell.
-fn has_worked(error: &watcher::Error, lasted: Duration) -> bool {
-    const A_WHILE: Duration = Duration::from_secs(5);
-    matches!(error, watcher::Error::WatchFailed(_) | watcher::Error::WatchError(_)) && lasted >= A_WHILE
-}
-
-/// The status by which the hub refuses to list or to watch.
-fn refusal(error: &watcher::Error) -> Option<u16> {
-    let cause = match error {
-        watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause) => cause,
-        _ => return None,
-    };
-    match cause {
-        kube::Error::Api(status) => Some(status.code),
-        _ => None,
-    }
-}
-
-/// Tells those who look from outside how a watch is doing.
-struct Report {
-    subject: Subject,
-    health: Health,
-    metrics: Metrics,
-}
-
-impl Report {
-    fn heard(&self, event: &watcher::Event<DynamicObject>) {
-        self.health.heard(self.subject.resource().1);
-        if matches!(event, watcher::Event::InitDone) {
-            self.synced();
-        }
-    }
-
-    fn worked(&self) {
-        self.health.heard(self.subject.resource().1);
-    }
-
-    /// There is nothing to watch.
-    fn not_there(&self) {
-        self.health.heard(self.subject.resource().1);
-        self.synced();
-    }
-
-    fn synced(&self) {
-        if self.health.synced(self.subject.resource().1) {
-            tracing::info!("every watch has listed everything once");
-        }
-    }
-
-    fn failed(&self) {
-        let kind = self.subject.resource().1;
-        self.health.failed(kind, Instant::now());
-        self.metrics.watch_failed(kind);
-    }
-}
-
-fn translate(subject: Subject, event: watcher::Event<DynamicObject>) -> Option<Watched> {
-    let (api_version, kind, _) = subject.resource();
-    let object = |object: DynamicObject| {
-        let mut value = serde_json::to_value(object).ok()?;
-        // Items of a list carry no type of their own.
-        value["apiVersion"] = api_version.into();
-        value["kind"] = kind.into();
-        Object::try_from(value).ok().map(Box::new)
-    };
-    match event {
-        watcher::Event::Init => Some(Watched::ListBegins(subject)),
-        watcher::Event::InitDone => Some(Watched::ListEnds(subject)),
-        watcher::Event::Apply(found) | watcher::Event::InitApply(found) => {
-            Some(Watched::Applied(subject, object(found)?))
-        }
-        watcher::Event::Delete(found) => Some(Watched::Deleted(subject, object(found)?)),
-    }
 }

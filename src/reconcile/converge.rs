@@ -141,16 +141,6 @@ impl Reconciler {
         Ok(Some(target))
     }
 
-    /// Without its anchor an installation is being collected, which is more than drift; but nothing is written.
-    async fn report_lost_anchor(&self, session: &mut Session<'_>, planned: &Planned) -> Next {
-        let text = message::left_drifted(&planned.drifted);
-        let now = self.clock.now();
-        let (condition, reason) = (ConditionType::InstallSucceeded, Reason::DriftReported);
-        session.conditions().mark_false(condition, reason, &text, now);
-        self.note_drift(session, planned.upkeep, &planned.drifted).await;
-        Next::After(self.intervals.drift)
-    }
-
     /// Makes the plan, and records target and inventory before anything is written to the target.
     pub(super) async fn plan_and_record(
         &self,
@@ -275,7 +265,7 @@ impl Reconciler {
         let report = install(&target.cluster, phases, terms, &gates, &observed, inventory, &mut memory)
             .await
             .map_err(StepError::Target)?;
-        let drifted = drifted(planned, &report);
+        let drifted = drift::drifted(planned, &report);
         self.note_drift(session, *upkeep, &drifted).await;
         if *upkeep == Upkeep::Install || !planned.drifted.is_empty() {
             self.metrics().changed(Change::Applied, report.written.len());
@@ -440,21 +430,11 @@ impl Reconciler {
 
 /// A plan, recorded, with what owns it and what differences from it mean.
 pub(super) struct Planned {
-    desired: Arc<Desired>,
-    owner_uid: String,
-    upkeep: Upkeep,
+    pub(super) desired: Arc<Desired>,
+    pub(super) owner_uid: String,
+    pub(super) upkeep: Upkeep,
     /// What was found drifted, and already put right, while planning: the anchor.
-    drifted: Vec<ObjectKey>,
-}
-
-/// What somebody else had changed.
-fn drifted(planned: &Planned, report: &Installation) -> Vec<ObjectKey> {
-    match planned.upkeep {
-        Upkeep::Install => Vec::new(),
-        Upkeep::Report => report.left.clone(),
-        Upkeep::Repair if planned.drifted.is_empty() => report.written.clone(),
-        Upkeep::Repair => planned.drifted.clone(),
-    }
+    pub(super) drifted: Vec<ObjectKey>,
 }
 
 /// ApplySet id: of the anchor, or of the custom resource itself when it is local.

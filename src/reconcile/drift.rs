@@ -10,11 +10,12 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::converge::Planned;
 use super::events::Severity;
 use super::session::Session;
-use super::{DRIFT_POLICY, Reconciler};
+use super::{DRIFT_POLICY, Next, Reconciler};
 use crate::api::{ConditionType, Reason, message};
-use crate::apply::install::Upkeep;
+use crate::apply::install::{Installation, Upkeep};
 use crate::clock::rfc3339_secs;
 use crate::manifest::ObjectKey;
 use crate::metrics::Change;
@@ -75,6 +76,16 @@ pub(super) fn upkeep(session: &mut Session<'_>, digest: &str, cluster: &str) -> 
 }
 
 impl Reconciler {
+    /// Without its anchor an installation is being collected, which is more than drift; but nothing is written.
+    pub(super) async fn report_lost_anchor(&self, session: &mut Session<'_>, planned: &Planned) -> Next {
+        let text = message::left_drifted(&planned.drifted);
+        let now = self.clock.now();
+        let (condition, reason) = (ConditionType::InstallSucceeded, Reason::DriftReported);
+        session.conditions().mark_false(condition, reason, &text, now);
+        self.note_drift(session, planned.upkeep, &planned.drifted).await;
+        Next::After(self.intervals.drift)
+    }
+
     /// Says what a look at a settled installation has found.
     pub(super) async fn note_drift(&self, session: &mut Session<'_>, upkeep: Upkeep, drifted: &[ObjectKey]) {
         if upkeep == Upkeep::Install || (drifted.is_empty() && upkeep == Upkeep::Repair) {
@@ -124,6 +135,16 @@ impl Reconciler {
                 None => drop(session.status.annotations.remove(DRIFT)),
             }
         }
+    }
+}
+
+/// What somebody else had changed.
+pub(super) fn drifted(planned: &Planned, report: &Installation) -> Vec<ObjectKey> {
+    match planned.upkeep {
+        Upkeep::Install => Vec::new(),
+        Upkeep::Report => report.left.clone(),
+        Upkeep::Repair if planned.drifted.is_empty() => report.written.clone(),
+        Upkeep::Repair => planned.drifted.clone(),
     }
 }
 

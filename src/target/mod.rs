@@ -6,7 +6,7 @@
 //! - [`wires`]: transports to an endpoint, one for each client certificate;
 //! - [`grant`]: who may use which profile (pure);
 //! - [`stack`]: the one client stack, with the transport as a seam;
-//! - [`cluster`], [`mapping`]: the verbs the reconciler uses, and the kinds a cluster serves;
+//! - [`cluster`], [`failure`], [`mapping`]: the verbs the reconciler uses, how they fail, and the kinds a cluster serves;
 //! - [`resolve`]: all of these together.
 
 pub mod access;
@@ -14,6 +14,7 @@ pub mod breaker;
 pub mod cluster;
 pub mod credentials;
 pub mod endpoint;
+pub mod failure;
 pub mod grant;
 pub mod mapping;
 pub mod resolve;
