@@ -90,7 +90,11 @@ fn br43_an_argument_that_the_go_operator_applied_goes_and_its_claims_are_taken_o
                     "{}: {managers:?}",
                     member.name
                 );
-                assert!(managers.contains(&"knative-operator Apply".to_owned()), "{}: {managers:?}", member.name);
+                assert!(
+                    managers.contains(&"knative-operator Apply".to_owned()),
+                    "{}: {managers:?}",
+                    member.name
+                );
             }
         }
         world.start_operator();

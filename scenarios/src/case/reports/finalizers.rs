@@ -70,8 +70,7 @@ fn second_writer(nth: usize, later: usize) -> Vec<String> {
             wrong.lock().push(conditions(&world, SERVING));
         }
         world.network.clear_company();
-        let found = wrong.lock().clone();
-        found
+        wrong.lock().clone()
     })
 }
 
