@@ -61,8 +61,9 @@ impl Default for Pacing {
 /// Words for what becomes of passes.
 pub const OUTCOMES: [&str; 5] = ["done", "failed", "unreachable", "conflict", "panicked"];
 
-/// Runs until it is dropped. `health` hears of it.
+/// Runs until it is dropped: a term as the leader. `health` hears of it.
 pub async fn run(hub: kube::Client, reconciler: Arc<Reconciler>, pacing: Pacing, health: Health) {
+    reconciler.begin_term();
     let metrics = reconciler.metrics().clone();
     let _term = Term::begin(&health, &metrics);
     let (sender, mut watched) = mpsc::channel(1024);
@@ -210,6 +211,8 @@ impl Controller {
             self.listed.insert(subject);
         }
         match event {
+            // What was known of the kind stays known: an API that is not served for a moment has lost nothing.
+            Watched::Absent(_) => {}
             Watched::ListBegins(subject) => drop(self.listing.insert(subject, BTreeSet::new())),
             Watched::ListEnds(Subject::Component(kind)) => {
                 let seen = self.listing.remove(&Subject::Component(kind)).unwrap_or_default();
@@ -217,7 +220,7 @@ impl Controller {
                     self.metrics.set_standing(&gone, None);
                 }
             }
-            Watched::ListEnds(Subject::Profile) | Watched::Absent(_) => {}
+            Watched::ListEnds(Subject::Profile) => {}
             Watched::Applied(Subject::Component(kind), object) => {
                 let key = key_of(kind, &object);
                 self.metrics.set_standing(&key, Some(Standing::of(&object)));

@@ -20,7 +20,7 @@ use steps::{Outcome, Step};
 #[derive(Parser)]
 #[command(name = "ci")]
 struct Args {
-    /// Steps to run, in the order of --list; all of them when none is named.
+    /// Steps to run, in the order of --list; when none is named all of them but `nightly`.
     #[arg(value_name = "STEP")]
     steps: Vec<String>,
     /// Print the steps and what they run, and do nothing.

@@ -20,6 +20,8 @@ pub(crate) struct Step {
     /// One line for people.
     pub(crate) about: &'static str,
     work: Vec<Work>,
+    /// Whether it runs only when it is named: it takes too long for each push.
+    only_named: bool,
 }
 
 /// A part of a step.
@@ -110,10 +112,11 @@ fn steps(shared: Option<&Path>, is_set: impl Fn(&str) -> bool) -> Vec<Step> {
         ),
         step(
             "search",
-            "random worlds, a sample of the sweep, wrong operators",
+            "random worlds, samples of the sweeps, wrong operators",
             vec![
                 cargo("run --release -p scenarios -- run --seeds 0..100"),
                 cargo("run --release -p scenarios -- sweep --stride 20"),
+                cargo("run --release -p scenarios -- sweep --pairs --stride 101 --sample 100"),
                 cargo("run --release -p scenarios -- mutants"),
             ],
         ),
@@ -124,11 +127,23 @@ fn steps(shared: Option<&Path>, is_set: impl Fn(&str) -> bool) -> Vec<Step> {
             vec![cargo_with("doc --workspace --no-deps", vec![("RUSTDOCFLAGS", "-Dwarnings".into())])],
         ),
         step("tidy", "rules of the repository", vec![Work::Tidy]),
+        Step {
+            only_named: true,
+            ..step(
+                "nightly",
+                "many random worlds, the whole sweeps (only when it is named)",
+                vec![
+                    cargo("run --release -p scenarios -- run --seeds 0..2000"),
+                    cargo("run --release -p scenarios -- sweep --coverage"),
+                    cargo("run --release -p scenarios -- sweep --pairs --sample 5000 --coverage"),
+                ],
+            )
+        },
     ]
 }
 
 fn step(name: &'static str, about: &'static str, work: Vec<Work>) -> Step {
-    Step { name, about, work }
+    Step { name, about, work, only_named: false }
 }
 
 fn wire(
@@ -159,7 +174,10 @@ pub(crate) fn select(all: Vec<Step>, names: &[String]) -> Result<Vec<Step>> {
     }
     Ok(all
         .into_iter()
-        .filter(|step| names.is_empty() || names.iter().any(|name| name == step.name))
+        .filter(|step| match names.is_empty() {
+            true => !step.only_named,
+            false => names.iter().any(|name| name == step.name),
+        })
         .collect())
 }
 
@@ -304,6 +322,12 @@ mod tests {
     fn named_steps_keep_their_order() {
         let chosen = select(steps(None, |_| false), &["tidy".into(), "fmt".into()]).expect("both exist");
         assert_eq!(names(&chosen), ["fmt", "tidy"]);
+    }
+
+    #[test]
+    fn what_takes_a_night_runs_only_when_it_is_named() {
+        let chosen = select(steps(None, |_| false), &["nightly".into()]).expect("it exists");
+        assert_eq!(names(&chosen), ["nightly"]);
     }
 
     #[test]

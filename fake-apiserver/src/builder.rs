@@ -130,6 +130,7 @@ impl Builder {
             kubernetes: self.kubernetes,
             addresses: 10,
             gc_paused: false,
+            gc_restart: (0, 0),
             scripts: Scripts::new(self.readiness),
             script_version: 0,
         };

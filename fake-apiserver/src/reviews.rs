@@ -136,7 +136,7 @@ fn rules(state: &State, user: &User, namespace: &str) -> Value {
     if !state.rbac || user.is_in("system:masters") {
         return json!({ "resourceRules": everything, "nonResourceRules": everywhere, "incomplete": false });
     }
-    let granted = grants(state, user, namespace);
+    let granted: Vec<_> = grants(state, user, namespace).collect();
     let (paths, resources): (Vec<Value>, Vec<Value>) = granted
         .iter()
         .flat_map(|grant| grant.rules().to_vec())

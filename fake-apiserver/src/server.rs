@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::controllers::ControllerSet;
 use crate::controllers::workload::Readiness;
 use crate::fault::{Faulty, Link};
+use crate::image::Image;
 use crate::record::Requests;
 use crate::service::FakeService;
 use crate::state::State;
@@ -59,6 +60,11 @@ impl FakeApiServer {
         if !controllers.is_empty() {
             state.storage.open_feed();
         }
+        Self::go_on(state, clock, controllers)
+    }
+
+    /// A cluster of parts, whose controllers have seen what there is.
+    pub(crate) fn go_on(state: State, clock: Clock, controllers: ControllerSet) -> Self {
         let inner = Inner {
             state: Arc::new(Mutex::new(state)),
             clock,
@@ -128,6 +134,13 @@ impl FakeApiServer {
         self.lock().storage.snapshot()
     }
 
+    /// The cluster as it is now, for others to go on from.
+    pub fn image(&self) -> Image {
+        let controllers = self.inner.controllers.lock();
+        let state = self.lock();
+        Image::new(state.duplicate(), controllers.duplicate(), self.now())
+    }
+
     /// Forgets all history, as etcd compaction does: older versions can no longer be listed or watched from.
     pub fn compact(&self) {
         self.lock().storage.compact();
@@ -168,6 +181,15 @@ impl FakeApiServer {
     /// Lets the garbage collector do what it has not done.
     pub fn resume_gc(&self) {
         self.lock().gc_paused = false;
+        self.inner.wake.notify_one();
+    }
+
+    /// Restarts the garbage collector: it knows nothing any more and looks at everything, in an order that follows from
+    /// `seed`.
+    pub fn restart_gc(&self, seed: u64) {
+        let mut state = self.lock();
+        state.gc_restart = (state.gc_restart.0 + 1, seed);
+        drop(state);
         self.inner.wake.notify_one();
     }
 

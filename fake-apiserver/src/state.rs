@@ -33,10 +33,28 @@ pub(crate) struct State {
     pub(crate) addresses: u32,
     /// Whether the garbage collector rests.
     pub(crate) gc_paused: bool,
+    /// How often the garbage collector was restarted, and the order in which it looks at everything then.
+    pub(crate) gc_restart: (u64, u64),
     /// How workloads get ready.
     pub(crate) scripts: Scripts,
     /// Counts changes of the scripts.
     pub(crate) script_version: u64,
+}
+
+impl State {
+    /// The same cluster once more, without its watchers.
+    pub(crate) fn duplicate(&self) -> Self {
+        Self {
+            storage: self.storage.duplicate(),
+            registry: self.registry.clone(),
+            ids: self.ids.clone(),
+            tokens: self.tokens.clone(),
+            webhooks: self.webhooks.clone(),
+            kubernetes: self.kubernetes.clone(),
+            scripts: self.scripts.clone(),
+            ..*self
+        }
+    }
 }
 
 /// One operation on one object or collection: who, what, when and how.

@@ -1,4 +1,4 @@
-//! The simulation on the command line: `demo`, `run`, `replay`, `sweep`, `mutants`, `meta`.
+//! The simulation on the command line: `demo`, `run`, `replay`, `sweep`, `mutants`, `fleet`, `meta`.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line speaks to its user")]
@@ -40,10 +40,12 @@ enum Command {
     Run(cli::search::RunArgs),
     /// Print the trace of the script of a seed, or of a script in a file.
     Replay(cli::search::ReplayArgs),
-    /// Let every request of an install, an upgrade, a change and a removal meet every fault.
+    /// Let every request of an install, an upgrade, a change, a removal, a failover and a rotation meet every fault.
     Sweep(cli::sweep::SweepArgs),
     /// Count which wrong operators are caught.
     Mutants(cli::mutants::MutantsArgs),
+    /// Install a large fleet, without and with dark clusters, and say how long that takes and what rest costs.
+    Fleet(cli::fleet::FleetArgs),
     /// Check that each seed has the same trace in two processes, byte for byte.
     Meta {
         /// Which seeds, `A..B` without B.
@@ -57,7 +59,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("scenarios: {error:#}");
-            ExitCode::FAILURE
+            let usage = error.downcast_ref::<cli::Usage>().is_some();
+            if usage { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }
@@ -69,6 +72,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Replay(args) => cli::search::replay(&args),
         Command::Sweep(args) => cli::sweep::run(&args),
         Command::Mutants(args) => cli::mutants::run(&args),
+        Command::Fleet(args) => cli::fleet::run(&args),
         Command::Meta { seeds } => run_meta(seeds),
     }
 }

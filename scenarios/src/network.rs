@@ -22,6 +22,7 @@ use crate::seed::Seed;
 use crate::strike::{Blow, OUTAGE, STALL, Strike};
 use crate::trace::{Trace, short_digest};
 use crate::wire::{Letter, Meddler, Seen, Tap};
+use crate::world::HUB;
 
 /// One cluster and the wire to it.
 #[derive(Clone)]
@@ -45,6 +46,8 @@ pub struct Network {
     /// The one fault of a sweep.
     pub strike: Strike,
     extras: Arc<Mutex<Extras>>,
+    /// Every client of a spoke holds one of these.
+    clients: Arc<()>,
 }
 
 /// What only some worlds use.
@@ -60,6 +63,8 @@ struct Extras {
     memory: Option<BTreeMap<(String, String), (http::response::Parts, Bytes)>>,
     /// Reads to come that get a stale answer, by address.
     stale: BTreeMap<String, u32>,
+    /// The start of an operator that does not reach the hub.
+    severed: Option<u64>,
 }
 
 impl Network {
@@ -71,12 +76,25 @@ impl Network {
         }
         let latency = Arc::new(Mutex::new(latency));
         let sites = Arc::default();
-        Self { sites, latency, trace, replica: 0, strike: Strike::default(), extras: Arc::default() }
+        Self {
+            sites,
+            latency,
+            trace,
+            replica: 0,
+            strike: Strike::default(),
+            extras: Arc::default(),
+            clients: Arc::default(),
+        }
     }
 
     /// The wires as one start of an operator uses them.
     pub fn of_replica(&self, replica: u64) -> Self {
         Self { replica, ..self.clone() }
+    }
+
+    /// Clients of spokes that operators hold at this moment.
+    pub fn clients(&self) -> usize {
+        Arc::weak_count(&self.clients)
     }
 
     /// Puts a cluster behind an address; another one that was there is gone.
@@ -97,6 +115,11 @@ impl Network {
     /// Every cluster with its address.
     pub fn sites(&self) -> BTreeMap<String, Site> {
         self.sites.lock().clone()
+    }
+
+    /// Looks at every cluster, by address.
+    pub fn with_sites<T>(&self, look: impl FnOnce(&BTreeMap<String, Site>) -> T) -> T {
+        look(&self.sites.lock())
     }
 
     /// Lets somebody listen on all wires.
@@ -134,6 +157,15 @@ impl Network {
     /// The next `reads` at this address get the answer that the same read got the last time.
     pub fn serve_stale(&self, address: &str, reads: u32) {
         self.extras.lock().stale.insert(address.into(), reads);
+    }
+
+    /// From now on this start of an operator (none: nobody) does not reach the hub.
+    pub fn sever(&self, replica: Option<u64>) {
+        self.extras.lock().severed = replica;
+    }
+
+    fn is_severed(&self, letter: &Letter) -> bool {
+        letter.address == HUB && self.extras.lock().severed == Some(letter.replica)
     }
 
     /// A transport to an address, for a client that trusts an authority (none: any). Who is there is looked up with
@@ -227,8 +259,12 @@ impl Network {
             self.trace.exchange(&letter.address, &method, &path, 0, "nobody there");
             return Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into());
         };
+        if self.is_severed(&letter) {
+            self.trace.exchange(&site.name, &method, &path, 0, "cut off");
+            return Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into());
+        }
         let what = format!("{path} {}", short_digest(&letter.body));
-        let blow = self.strike.next(&letter);
+        let blow = self.strike.next(&site.name, &letter);
         if let Some(blow) = blow {
             self.trace.note(format_args!("{} !! {} at {method} {path}", site.name, blow.name()));
             if let Some(answer) = self.strike_before(blow, &site, &letter).await {
@@ -245,7 +281,7 @@ impl Network {
             Ok(response) => {
                 match blow {
                     Some(Blow::CrashAfter) => {
-                        self.strike.crash();
+                        self.strike.crash(letter.replica);
                         std::future::pending().await
                     }
                     Some(Blow::ErrorAfter) => return Ok(refusal(504, "Timeout")),
@@ -273,7 +309,7 @@ impl Network {
         match blow {
             Blow::ErrorBefore => Some(Ok(refusal(500, "InternalError"))),
             Blow::CrashBefore => {
-                self.strike.crash();
+                self.strike.crash(letter.replica);
                 std::future::pending().await
             }
             Blow::Stall => {
@@ -369,7 +405,13 @@ impl Connector for Network {
         self.extras.lock().opened.push(endpoint.clone());
         match endpoint.server.parse::<http::Uri>() {
             Ok(uri) if uri.scheme_str() == Some("https") => {
-                Ok(self.transport_trusting(&endpoint.server, endpoint.certificate_authority.clone()))
+                let transport =
+                    self.transport_trusting(&endpoint.server, endpoint.certificate_authority.clone());
+                let counted = Arc::downgrade(&self.clients);
+                Ok(Transport::new(tower::service_fn(move |request| {
+                    let (transport, _counted) = (transport.clone(), &counted);
+                    transport.oneshot(request)
+                })))
             }
             _ => Err(ConnectError { server: endpoint.server.clone(), reason: "not an https URL".into() }),
         }

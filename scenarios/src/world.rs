@@ -1,15 +1,16 @@
 //! A hub, its spokes, the wires between them and the operator, and the operator itself, under one clock and one seed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fake_apiserver::fault::Link;
-use fake_apiserver::{FakeApiServer, Readiness};
+use fake_apiserver::{FakeApiServer, Image, Readiness};
 use knative_operator::clock::Clock;
 use knative_operator::controller::{self, Pacing};
 use knative_operator::health::Health;
 use knative_operator::lead::{Election, Fence, FencedConnector, Timing};
-use knative_operator::manifest::Catalog;
+use knative_operator::manifest::{Catalog, Library};
 use knative_operator::metrics::Metrics;
 use knative_operator::rbac::{self, Rule};
 use knative_operator::reconcile::{Intervals, Reconciler};
@@ -38,6 +39,8 @@ pub const PROFILE_GROUP: &str = "multicluster.x-k8s.io";
 pub const OPERATOR: &str = "system:serviceaccount:knative-operator:knative-operator";
 /// Name of the operators' Lease and of its namespace.
 pub const LEASE: &str = "knative-operator";
+/// What the names of operators begin with.
+const REPLICA: &str = "operator-";
 /// The groups of that account.
 pub const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:knative-operator"];
 /// Namespace of the ClusterProfiles that [`World::add_spoke`] makes.
@@ -63,6 +66,8 @@ pub struct Options {
     pub access: ProfileAccess,
     /// A permission that the operator does not have.
     pub missing: Option<Rule>,
+    /// What other worlds have parsed of the same releases.
+    pub library: Library,
 }
 
 impl Options {
@@ -78,6 +83,7 @@ impl Options {
             leases: false,
             access: ProfileAccess::default(),
             missing: None,
+            library: Library::default(),
         }
     }
 }
@@ -101,10 +107,17 @@ pub struct World {
     pub metrics: Metrics,
     /// How it is.
     pub health: Health,
-    operator: Option<JoinHandle<()>>,
-    rival: Option<JoinHandle<()>>,
+    operator: Option<Replica>,
+    rival: Option<Replica>,
     starts: u64,
     attached: u64,
+}
+
+/// An operator that runs, unless it has crashed.
+struct Replica {
+    /// Which start it was.
+    start: u64,
+    task: JoinHandle<()>,
 }
 
 impl World {
@@ -112,13 +125,41 @@ impl World {
     /// must be called inside [`crate::runtime::run`].
     pub fn new(options: Options) -> Self {
         let clock = SimulatedClock::start();
+        let hub = site(&options, &clock, "hub", "hub");
+        let world = Self::around(options, clock, hub);
+        for definition in definitions() {
+            world.create(&world.hub, definition);
+        }
+        world.create_namespace(&world.hub, FLEET);
+        world
+    }
+
+    /// A world whose clusters go on from images of those of another, by name, at the time that it was there. Its
+    /// operator is not yet started.
+    ///
+    /// # Panics
+    /// When there is no hub among them.
+    pub fn going_on(options: Options, images: &BTreeMap<String, Image>) -> Self {
+        let hub = images.get("hub").expect("a world has a hub");
+        let clock = SimulatedClock::starting_at(hub.now());
+        let on =
+            |name: &str, image: &Image| Site { name: name.into(), server: image.start(), link: Link::new() };
+        let world = Self::around(options, clock, on("hub", hub));
+        for (name, image) in images.iter().filter(|(name, _)| *name != "hub") {
+            world.network.attach(&address(name), on(name, image));
+        }
+        world
+    }
+
+    /// A world with nothing in it but a hub.
+    fn around(options: Options, clock: SimulatedClock, hub: Site) -> Self {
         let trace = Trace::new(clock);
         let network = Network::new(options.seed, options.extra_draws, trace.clone());
         let files = Files::new(options.bundle.clone());
         let issuer = Issuer::new(network.clone(), clock, trace.clone());
-        let hub = site(&options, &clock, "hub", "hub");
         network.attach(HUB, hub.clone());
-        let world = Self {
+        files.put(PROVIDER_FILE, provider_file().to_string());
+        Self {
             options,
             clock,
             trace,
@@ -132,13 +173,7 @@ impl World {
             rival: None,
             starts: 0,
             attached: 0,
-        };
-        for definition in definitions() {
-            world.create(&world.hub, definition);
         }
-        world.create_namespace(&world.hub, FLEET);
-        world.files.put(PROVIDER_FILE, provider_file().to_string());
-        world
     }
 
     /// Adds a spoke with a healthy ClusterProfile of the same name.
@@ -235,9 +270,12 @@ impl World {
     pub fn start_operator(&mut self) {
         self.stop_operator();
         (self.metrics, self.health) = Default::default();
-        let operator = self.spawn_operator(self.metrics.clone(), self.health.clone());
-        self.network.strike.set_victim(operator.abort_handle());
-        self.operator = Some(operator);
+        self.operator = Some(self.spawn_operator(self.metrics.clone(), self.health.clone()));
+    }
+
+    /// The next start is that of another image: what was read of the releases before is forgotten.
+    pub fn change_image(&mut self) {
+        self.options.library = Library::default();
     }
 
     /// Starts a second operator beside the first, as when a leader has not noticed yet that it is none any more.
@@ -250,11 +288,45 @@ impl World {
     pub fn stop_rival(&mut self) {
         if let Some(rival) = self.rival.take() {
             self.trace.note("the second operator stops");
-            rival.abort();
+            rival.task.abort();
         }
     }
 
-    fn spawn_operator(&mut self, metrics: Metrics, health: Health) -> JoinHandle<()> {
+    /// Starts again whichever of the operators has crashed; whether there was one.
+    pub fn restart_crashed(&mut self) -> bool {
+        let crashed = self.network.strike.take_crashes();
+        let is = |replica: &Option<Replica>| replica.as_ref().is_some_and(|r| crashed.contains(&r.start));
+        let (operator, rival) = (is(&self.operator), is(&self.rival));
+        if operator {
+            self.start_operator();
+        }
+        if rival {
+            self.start_rival();
+        }
+        operator || rival
+    }
+
+    /// The start of the operator that the Lease names.
+    pub fn leader(&self) -> Option<u64> {
+        let lease = self.hub.server.get("coordination.k8s.io", "Lease", LEASE, LEASE)?;
+        let holder = lease["spec"]["holderIdentity"].as_str()?;
+        holder.strip_prefix(REPLICA)?.parse().ok()
+    }
+
+    /// Cuts one operator off from the hub: what is open breaks, what is new is refused. Others connect again.
+    pub fn sever(&self, start: u64) {
+        self.trace.note(format_args!("operator {start} is cut off from the hub"));
+        self.network.sever(Some(start));
+        self.hub.link.drop_connections();
+    }
+
+    /// Ends [`World::sever`].
+    pub fn mend(&self) {
+        self.trace.note("nobody is cut off from the hub");
+        self.network.sever(None);
+    }
+
+    fn spawn_operator(&mut self, metrics: Metrics, health: Health) -> Replica {
         self.starts += 1;
         self.trace.note(format_args!("operator starts ({})", self.starts));
         let token = self.hub.server.tokens().issue(OPERATOR, GROUPS, None);
@@ -289,15 +361,18 @@ impl World {
         };
         let targets =
             Targets::new(seams, Some(PROVIDER_FILE.into()), limits).with_access(self.options.access);
-        let catalog = Catalog::new(Arc::new(self.files.clone()), self.options.bundle.root());
+        let catalog = Catalog::new(Arc::new(self.files.clone()), self.options.bundle.root())
+            .with_library(self.options.library.clone());
         let intervals = self.options.intervals.clone();
         let reconciler = Reconciler::new(targets, catalog, clock, intervals, None);
         let reconciler = Arc::new(reconciler.with_rollouts(LEASE.into()));
         let pacing = Pacing { jitter_seed, ..Pacing::default() };
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let work = || controller::run(client.clone(), reconciler.clone(), pacing.clone(), health.clone());
             if elects { election.run(&fence, work).await } else { work().await }
-        })
+        });
+        self.network.strike.set_victim(self.starts, task.abort_handle());
+        Replica { start: self.starts, task }
     }
 
     /// A client of the hub with a token of the operator.
@@ -310,7 +385,7 @@ impl World {
     pub fn stop_operator(&mut self) {
         if let Some(operator) = self.operator.take() {
             self.trace.note("operator stops");
-            operator.abort();
+            operator.task.abort();
         }
     }
 
@@ -373,7 +448,7 @@ impl World {
 
 /// Who holds the Lease when a start of an operator does.
 pub fn replica_name(start: u64) -> String {
-    format!("operator-{start}")
+    format!("{REPLICA}{start}")
 }
 
 /// The address of a spoke.

@@ -65,12 +65,17 @@ pub enum AnchorError {
     #[error("failed to ensure anchor ConfigMap")]
     Cluster(#[from] ClusterError),
     /// The namespace is being deleted.
-    #[error("namespace {namespace} on {cluster} is terminating; the install goes on when it is gone")]
+    #[error(
+        "namespace {namespace} on {cluster} is terminating; the install goes on when it is gone{}",
+        because(held_by)
+    )]
     NamespaceTerminating {
         /// The namespace.
         namespace: String,
         /// The cluster.
         cluster: String,
+        /// What keeps it from going.
+        held_by: Option<String>,
     },
     /// Somebody else owns this installation.
     #[error(
@@ -89,6 +94,10 @@ pub enum AnchorError {
         /// Who it says it belongs to.
         owner: String,
     },
+}
+
+fn because(why: &Option<String>) -> String {
+    why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default()
 }
 
 /// What an existing anchor means for us.

@@ -7,6 +7,7 @@ use futures::StreamExt;
 use super::inventory::{Inventory, JobRecord};
 use super::namespace;
 use super::observe::Observed;
+use super::ownership::{claim_items, has_predecessor, inherit};
 use super::ready::{Readiness, job_finished, readiness};
 use super::shape::{Fingerprint, fingerprint, is_as_desired, owned_fields};
 use crate::manifest::{GroupKind, Object, ObjectKey};
@@ -94,8 +95,8 @@ pub struct Installation {
     pub written: Vec<ObjectKey>,
     /// Objects that differ and were left so.
     pub left: Vec<ObjectKey>,
-    /// Objects that the cluster refused, each with its error.
-    pub rejected: Vec<(ObjectKey, ClusterError)>,
+    /// Objects that the cluster refused, each with its words.
+    pub rejected: Vec<(ObjectKey, String)>,
     /// Workloads that have not rolled out, with why, in the order of the plan.
     pub unready: Vec<(ObjectKey, String)>,
     /// Objects of kinds whose definitions are not established yet.
@@ -140,7 +141,7 @@ pub async fn install(
 ) -> Result<Installation, ClusterError> {
     let wanted: BTreeSet<_> = phases.iter().flat_map(|p| &p.objects).map(Object::key).collect();
     memory.retain(&wanted);
-    let mut live = observed.objects.clone();
+    let mut live = Live { observed: &observed.objects, written: BTreeMap::new() };
     let mut report = Installation::default();
     for phase in phases {
         let held = gates.iter().any(|gate| {
@@ -159,6 +160,10 @@ pub async fn install(
                 report.deferred.push(key);
                 continue;
             }
+            if let Some(refusal) = observed.forbidden_kinds.get(&key.kind) {
+                report.rejected.push((key, refusal.clone()));
+                continue;
+            }
             let step =
                 decide(cluster, (object, digests[&key]), terms.upkeep, live.get(&key), inventory, memory)
                     .await?;
@@ -175,10 +180,10 @@ pub async fn install(
                 Some((object, Ok(Taken::Written(stored)))) => {
                     memory.remember(digests[&object.key()], &stored);
                     report.written.push(object.key());
-                    live.insert(object.key(), stored);
+                    live.written.insert(object.key(), stored);
                 }
                 Some((object, Err(error))) if error.failure.is_rejection() => {
-                    report.rejected.push((object.key(), error));
+                    report.rejected.push((object.key(), error.failure.to_string()));
                 }
                 Some((_, Err(error))) => return Err(error),
             }
@@ -188,6 +193,18 @@ pub async fn install(
     report.unready = objects.filter_map(|object| unready(&object.key(), &live)).collect();
     record_jobs(phases, &live, inventory);
     Ok(report)
+}
+
+/// The objects on the cluster: as they were found, and as they were written since.
+struct Live<'a> {
+    observed: &'a BTreeMap<ObjectKey, Object>,
+    written: BTreeMap<ObjectKey, Object>,
+}
+
+impl Live<'_> {
+    fn get(&self, key: &ObjectKey) -> Option<&Object> {
+        self.written.get(key).or_else(|| self.observed.get(key))
+    }
 }
 
 /// What has to be done about an object.
@@ -213,7 +230,7 @@ async fn decide<'a>(
         let due = job_needs_apply(cluster, desired, upkeep, live, inventory).await?;
         return Ok(if due { Step::Apply(desired) } else { Step::Nothing });
     }
-    let Some(live) = live else { return Ok(Step::Apply(desired)) };
+    let Some(live) = live.filter(|live| !has_predecessor(live)) else { return Ok(Step::Apply(desired)) };
     if memory.unchanged(digest, live) {
         return Ok(Step::Nothing);
     }
@@ -246,19 +263,50 @@ async fn take<'a>(
         Step::Apply(desired) => Some((desired, write(cluster, desired, terms).await)),
         Step::Ask(desired, live) => match cluster.dry_run(desired).await {
             Ok(would_be) if would_be == live => Some((desired, Ok(Taken::InShape(live)))),
-            Ok(_) => Some((desired, write(cluster, desired, terms).await)),
-            Err(error) => Some((desired, Err(error))),
+            Err(error) if !error.failure.is_invalid() => Some((desired, Err(error))),
+            _ => Some((desired, write(cluster, desired, terms).await)),
         },
     }
 }
 
 async fn write(cluster: &Cluster, desired: &Object, terms: Terms<'_>) -> Result<Taken, ClusterError> {
-    let stored = match terms.upkeep {
-        Upkeep::Report => return Ok(Taken::Left),
-        _ if desired.is("", "Namespace") => namespace::apply(cluster, desired, terms.created_for).await?,
-        _ => cluster.apply(desired).await?,
+    match terms.upkeep {
+        Upkeep::Report => Ok(Taken::Left),
+        _ => claim(cluster, desired, terms.created_for).await.map(Taken::Written),
+    }
+}
+
+/// Sends an object. Claims of others that are in the way are given up, once: those of the operator before us, which
+/// would keep for ever what we leave out, and those on items of lists that cannot be beside ours.
+async fn claim(cluster: &Cluster, desired: &Object, created_for: &str) -> Result<Object, ClusterError> {
+    let (stored, claims) = match send(cluster, desired, created_for).await {
+        // Jobs are replaced, never updated.
+        Ok(stored) if desired.is("batch", "Job") => return Ok(stored),
+        Ok(stored) => {
+            let claims = inherit(&stored);
+            (Ok(stored), claims)
+        }
+        Err(error) if error.failure.is_invalid() => {
+            let resource = cluster.resource(desired.api_version(), desired.kind()).await?;
+            let live = cluster.get(&resource, desired.namespace(), desired.name()).await?;
+            (Err(error), live.as_ref().and_then(claim_items))
+        }
+        Err(error) => return Err(error),
     };
-    Ok(Taken::Written(stored))
+    let Some(claims) = claims else { return stored };
+    match cluster.json_patch(desired, &claims).await {
+        Ok(_) => send(cluster, desired, created_for).await,
+        // Somebody else wrote meanwhile: the claims are still there in the next pass.
+        Err(error) if error.failure.is_conflict() => stored,
+        Err(error) => Err(error),
+    }
+}
+
+async fn send(cluster: &Cluster, desired: &Object, created_for: &str) -> Result<Object, ClusterError> {
+    match desired.is("", "Namespace") {
+        true => namespace::apply(cluster, desired, created_for).await,
+        false => cluster.apply(desired).await,
+    }
 }
 
 /// A Job runs once for each content: it is created when its content has not run yet, and replaced, never updated,
@@ -301,7 +349,7 @@ async fn is_settled(cluster: &Cluster, desired: &Object, live: &Object) -> Resul
     }
 }
 
-fn record_jobs(phases: &[Phase], live: &BTreeMap<ObjectKey, Object>, inventory: &mut Inventory) {
+fn record_jobs(phases: &[Phase], live: &Live<'_>, inventory: &mut Inventory) {
     let jobs: Vec<_> = phases.iter().flat_map(|p| &p.objects).filter(|o| o.is("batch", "Job")).collect();
     let wanted: BTreeSet<_> = jobs.iter().map(|job| job_name(job)).collect();
     inventory.jobs.retain(|name, _| wanted.contains(name));
@@ -323,7 +371,7 @@ fn job_content(job: &Object) -> String {
     fingerprint(&job.value()["spec"])[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn unready(key: &ObjectKey, live: &BTreeMap<ObjectKey, Object>) -> Option<(ObjectKey, String)> {
+fn unready(key: &ObjectKey, live: &Live<'_>) -> Option<(ObjectKey, String)> {
     let workload = super::ready::is_workload(&key.kind.group, &key.kind.kind) && key.kind.kind != "Job";
     if !workload {
         return None;
@@ -337,7 +385,7 @@ fn unready(key: &ObjectKey, live: &BTreeMap<ObjectKey, Object>) -> Option<(Objec
 }
 
 /// Kinds that the plan defines and the cluster does not serve yet.
-fn pending_kinds(phases: &[Phase], live: &BTreeMap<ObjectKey, Object>) -> BTreeSet<GroupKind> {
+fn pending_kinds(phases: &[Phase], live: &Live<'_>) -> BTreeSet<GroupKind> {
     let definitions =
         phases.iter().filter(|phase| phase.name == PhaseName::Definitions).flat_map(|p| &p.objects);
     let pending = definitions.filter(|d| d.kind() == "CustomResourceDefinition").filter(|definition| {

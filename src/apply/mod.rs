@@ -17,6 +17,7 @@ pub mod install;
 pub mod inventory;
 pub mod namespace;
 pub mod observe;
+pub mod ownership;
 pub mod prune;
 pub mod ready;
 pub mod shape;

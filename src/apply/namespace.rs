@@ -67,6 +67,33 @@ pub fn is_terminating(live: &Object) -> bool {
     value["status"]["phase"] == "Terminating" || value["metadata"]["deletionTimestamp"].is_string()
 }
 
+/// What keeps a namespace from going that is on its way out, in the words of its cluster; `None` while it simply drains.
+///
+/// # Errors
+/// Any failure.
+pub async fn held_by(cluster: &Cluster, name: &str) -> Result<Option<String>, ClusterError> {
+    let live = cluster.get(&resource(cluster).await?, "", name).await?;
+    Ok(live.as_ref().and_then(hindrances))
+}
+
+/// The conditions by which the namespace controller says that it does not get on (`k8s.io/api/core/v1`,
+/// NamespaceConditionType).
+fn hindrances(live: &Object) -> Option<String> {
+    const HINDRANCES: [&str; 4] = [
+        "NamespaceDeletionDiscoveryFailure",
+        "NamespaceDeletionContentFailure",
+        "NamespaceDeletionGroupVersionParsingFailure",
+        "NamespaceFinalizersRemaining",
+    ];
+    let conditions = live.value()["status"]["conditions"].as_array();
+    let holding = conditions.into_iter().flatten().filter(|condition| condition["status"] == "True");
+    let texts: Vec<_> = holding
+        .filter(|condition| HINDRANCES.iter().any(|kind| condition["type"] == *kind))
+        .filter_map(|condition| condition["message"].as_str())
+        .collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
 /// How far a release has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {

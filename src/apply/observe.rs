@@ -19,13 +19,16 @@ pub struct Observed {
     pub objects: BTreeMap<ObjectKey, Object>,
     /// Kinds the cluster does not serve.
     pub unknown_kinds: BTreeSet<GroupKind>,
+    /// Kinds that may not be listed, with the cluster's words. Nothing may be written of them: it could not be told
+    /// what is there.
+    pub forbidden_kinds: BTreeMap<GroupKind, String>,
 }
 
 /// Lists every kind of `kinds` (with the version to ask in) by the label selector. Workloads come with their bodies,
 /// because their status counts; others only if `memory` does not know one of them.
 ///
 /// # Errors
-/// The first request that failed for another reason than an unknown kind.
+/// The first request that failed for another reason than an unknown or forbidden kind.
 pub async fn observe(
     cluster: &Cluster,
     kinds: &BTreeMap<GroupKind, String>,
@@ -33,15 +36,18 @@ pub async fn observe(
     memory: &Memory,
 ) -> Result<Observed, ClusterError> {
     let lists = kinds.iter().map(|(kind, api_version)| async move {
-        let objects = list_kind(cluster, kind, api_version, selector, memory).await?;
-        Ok::<_, ClusterError>((kind.clone(), objects))
+        (kind.clone(), list_kind(cluster, kind, api_version, selector, memory).await)
     });
     let mut observed = Observed::default();
     let mut lists = futures::stream::iter(lists.collect::<Vec<_>>()).buffered(LISTS_IN_FLIGHT);
     while let Some(list) = lists.next().await {
-        match list? {
-            (kind, None) => drop(observed.unknown_kinds.insert(kind)),
-            (_, Some(objects)) => observed.objects.extend(objects.into_iter().map(|o| (o.key(), o))),
+        match list {
+            (kind, Ok(None)) => drop(observed.unknown_kinds.insert(kind)),
+            (_, Ok(Some(objects))) => observed.objects.extend(objects.into_iter().map(|o| (o.key(), o))),
+            (kind, Err(error)) if error.failure.is_forbidden() => {
+                observed.forbidden_kinds.insert(kind, format!("cannot be listed: {}", error.failure));
+            }
+            (_, Err(error)) => return Err(error),
         }
     }
     Ok(observed)

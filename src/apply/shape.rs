@@ -8,6 +8,7 @@
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::ownership::PREDECESSOR;
 use crate::manifest::Object;
 use crate::target::cluster::FIELD_MANAGER;
 
@@ -16,7 +17,23 @@ pub type Fingerprint = [u8; 32];
 
 /// The digest of a value.
 pub fn fingerprint(value: &Value) -> Fingerprint {
-    Sha256::digest(value.to_string()).into()
+    let mut text = Digesting(Sha256::new());
+    serde_json::to_writer(&mut text, value).expect("a JSON value encodes, and a digest takes everything");
+    text.0.finalize().into()
+}
+
+/// What is written is digested, and never held as a whole.
+struct Digesting(Sha256);
+
+impl std::io::Write for Digesting {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        self.0.update(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The fields that `manager` owns by server-side apply, as `FieldsV1`.
@@ -27,9 +44,6 @@ pub fn owned_fields<'a>(live: &'a Object, manager: &str) -> Option<&'a Value> {
     });
     ours.map(|entry| &entry["fieldsV1"])
 }
-
-/// Field manager of the Go operator, whose installations are taken over.
-const PREDECESSOR: &str = "manifestival";
 
 /// Whether we, or the operator before us, have written anything of the object.
 pub fn was_written_by_us(live: &Object) -> bool {
@@ -131,6 +145,12 @@ mod tests {
     fn desired(spec: Value) -> Object {
         Object::try_from(json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "x"}, "spec": spec}))
             .unwrap()
+    }
+
+    #[test]
+    fn a_fingerprint_is_the_digest_of_the_text() {
+        let value = json!({"b": [1, 2.5, "\u{1f600}\n"], "a": null});
+        assert_eq!(fingerprint(&value), <Fingerprint>::from(Sha256::digest(value.to_string())));
     }
 
     #[test]

@@ -102,7 +102,11 @@ impl Uninstall<'_> {
                 let ours = |key: &ObjectKey| inventory.objects.contains_key(key);
                 match namespace::release(self.cluster, &live, self.owner_uid, &ours).await? {
                     Release::Released => drop(inventory.objects.remove(&key)),
-                    Release::Draining => removal.remaining.push(key),
+                    Release::Draining => {
+                        let hindrance = namespace::held_by(self.cluster, &key.name).await?;
+                        removal.blocked.extend(hindrance.map(|why| format!("{key} does not drain: {why}")));
+                        removal.remaining.push(key);
+                    }
                 }
                 continue;
             }

@@ -99,19 +99,38 @@ pub struct Catalog {
     source: Arc<dyn Source>,
     given: Arc<dyn Source>,
     root: String,
+    library: Library,
     parsed: Mutex<BTreeMap<String, Parsed>>,
 }
 
-/// A parsed location; the digest is of its bytes, absent for the data root.
+/// What was parsed of a data root, by path. A cheap handle: catalogs of the same root may share it, one after the other
+/// or at a time.
+#[derive(Clone, Default)]
+pub struct Library(Arc<parking_lot::Mutex<BTreeMap<String, Arc<Vec<Object>>>>>);
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Library").field(&self.0.lock().len()).finish()
+    }
+}
+
+/// A parsed location that a resource names, and the digest of its bytes.
 struct Parsed {
-    digest: Option<[u8; 32]>,
+    digest: [u8; 32],
     objects: Arc<Vec<Object>>,
 }
 
 impl Catalog {
     /// A catalog of the data root `root` (empty: the root of the source).
     pub fn new(source: Arc<dyn Source>, root: impl Into<String>) -> Self {
-        Self { given: source.clone(), source, root: root.into(), parsed: Mutex::new(BTreeMap::new()) }
+        let (library, parsed) = (Library::default(), Mutex::default());
+        Self { given: source.clone(), source, root: root.into(), library, parsed }
+    }
+
+    /// The same catalog with what others have parsed of the data root.
+    #[must_use]
+    pub fn with_library(self, library: Library) -> Self {
+        Self { library, ..self }
     }
 
     /// The same catalog with another source for what custom resources name by URL or path.
@@ -122,7 +141,9 @@ impl Catalog {
 
     /// Forgets everything parsed, because the files of the data root changed.
     pub async fn forget(&self) {
-        self.parsed.lock().await.clear();
+        let mut parsed = self.parsed.lock().await;
+        parsed.clear();
+        self.library.0.lock().clear();
     }
 
     /// The available releases of a component, newest first.
@@ -297,13 +318,13 @@ impl Catalog {
     /// Loads a path of the data root, once. The lock is held meanwhile, so that many resources that start together
     /// parse a release once.
     async fn bundled(&self, path: &str) -> Result<Arc<Vec<Object>>, ManifestError> {
-        let mut parsed = self.parsed.lock().await;
-        if let Some(known) = parsed.get(path) {
-            return Ok(known.objects.clone());
+        let _one_at_a_time = self.parsed.lock().await;
+        if let Some(known) = self.library.0.lock().get(path) {
+            return Ok(known.clone());
         }
         let bytes = read(&*self.source, path).await?;
         let objects = Arc::new(parse_all(path, &bytes)?);
-        parsed.insert(path.into(), Parsed { digest: None, objects: objects.clone() });
+        self.library.0.lock().insert(path.into(), objects.clone());
         Ok(objects)
     }
 
@@ -375,11 +396,11 @@ fn parse_changed(
 ) -> Result<Arc<Vec<Object>>, ManifestError> {
     let digest: [u8; 32] =
         bytes.iter().fold(Sha256::new(), |hash, file| hash.chain_update(file)).finalize().into();
-    if let Some(known) = parsed.get(location).filter(|known| known.digest == Some(digest)) {
+    if let Some(known) = parsed.get(location).filter(|known| known.digest == digest) {
         return Ok(known.objects.clone());
     }
     let objects = Arc::new(parse_all(location, bytes)?);
-    parsed.insert(location.into(), Parsed { digest: Some(digest), objects: objects.clone() });
+    parsed.insert(location.into(), Parsed { digest, objects: objects.clone() });
     Ok(objects)
 }
 

@@ -9,7 +9,7 @@ pub mod parse;
 mod release;
 pub mod version;
 
-pub use catalog::{Catalog, ManifestError, VERSION_LABEL};
+pub use catalog::{Catalog, Library, ManifestError, VERSION_LABEL};
 pub use directory::Directory;
 pub use embedded::Embedded;
 pub use key::{GroupKind, ObjectKey};

@@ -1,5 +1,7 @@
 //! Transports over real sockets: hyper with rustls.
 
+use std::time::Duration;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::{HeaderValue, Request};
@@ -21,6 +23,9 @@ use crate::target::stack::{ConnectError, Connector, Transport, answer_body};
 /// Opens TLS connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TlsConnector;
+
+/// How long a connection may be idle before the other end is asked whether it is still there.
+const KEEPALIVE: Duration = Duration::from_secs(30);
 
 impl Connector for TlsConnector {
     fn connect(&self, endpoint: &Endpoint) -> Result<Transport, ConnectError> {
@@ -73,6 +78,10 @@ fn proxy(url: &str) -> Result<http::Uri, String> {
 pub fn transport(config: &Config) -> Result<Transport, kube::Error> {
     let mut direct = HttpConnector::new();
     direct.enforce_http(false);
+    // A connection that was forgotten on the way is found out and not used again.
+    direct.set_keepalive(Some(KEEPALIVE));
+    direct.set_keepalive_interval(Some(KEEPALIVE / 3));
+    direct.set_keepalive_retries(Some(3));
     let Some(proxy) = &config.proxy_url else { return secured(config, direct) };
     match proxy.scheme_str() {
         Some("socks5") => {

@@ -194,7 +194,8 @@ impl Reconciler {
         if namespace::is_terminating(&live.map_err(StepError::Target)?) {
             self.withdraw_webhooks(session, target, found.as_ref(), peers).await?;
             let cluster = target.cluster.name().into();
-            return Err(AnchorError::NamespaceTerminating { namespace, cluster }.into());
+            let held_by = namespace::held_by(&target.cluster, &namespace).await.map_err(StepError::Target)?;
+            return Err(AnchorError::NamespaceTerminating { namespace, cluster, held_by }.into());
         }
         let anchor = claim.ensure(found, &session.record.inventory).await?;
         let owner_uid = anchor.uid().to_owned();
@@ -315,7 +316,7 @@ impl Reconciler {
         // Last, so that Ready tells of the refusal rather than of what waits because of it.
         if !report.rejected.is_empty() {
             let refusals: Vec<_> =
-                report.rejected.iter().map(|(key, error)| format!("{key}: {}", error.failure)).collect();
+                report.rejected.iter().map(|(key, refusal)| format!("{key}: {refusal}")).collect();
             let text = format!("Install failed with message: {}", refusals.join("; "));
             let reason = Reason::ObjectsRejected;
             session.conditions().mark_false(ConditionType::InstallSucceeded, reason, &text, now);

@@ -3,6 +3,7 @@
 //! `read -> finalizer -> converge | finalize -> status`. The steps are in `converge` and `finalize`; what a
 //! failure means is in [`error`]. Nothing is remembered between passes but caches that may be lost at any time.
 
+mod branch;
 mod converge;
 mod desired;
 pub mod drift;
@@ -33,7 +34,7 @@ use crate::index::{Key, Peer};
 use crate::manifest::Catalog;
 use crate::metrics::Metrics;
 use crate::rollout::{Labels, Ledger};
-use crate::target::cluster::ClusterError;
+use crate::target::cluster::{ClusterError, Failure};
 use crate::target::mapping::Resource;
 use crate::target::resolve::Targets;
 
@@ -139,6 +140,13 @@ impl Reconciler {
         }
     }
 
+    /// Forgets what it has applied and let begin: since then another leader may have been at work, and what it did is no longer told
+    /// from what somebody else did. The next pass over each custom resource reads everything.
+    pub fn begin_term(&self) {
+        self.memories.lock().clear();
+        self.ledger.clear();
+    }
+
     /// The same reconciler, which heeds the ConfigMap [`crate::rollout::config::NAME`] in this namespace of the hub.
     #[must_use]
     pub fn with_rollouts(self, namespace: String) -> Self {
@@ -156,7 +164,8 @@ impl Reconciler {
             Ok(next) => next,
             Err(error) if error.failure.is_conflict() => Next::AtOnce,
             Err(error) => {
-                tracing::warn!(object = %key, error = chain(&error), "reconcile failed at the hub");
+                let failure = error.failure.branch();
+                tracing::warn!(object = %key, failure, error = chain(&error), "reconcile failed at the hub");
                 Next::Backoff
             }
         }
@@ -207,7 +216,8 @@ impl Reconciler {
     /// Writes a failure to the status and says when to try again.
     async fn report(&self, session: &mut Session<'_>, error: &StepError) -> Result<Next, ClusterError> {
         let text = chain(error);
-        tracing::warn!(object = %session.key, error = text, "reconcile failed");
+        let (branch, failure) = (error.branch(), error.failure().map(Failure::branch));
+        tracing::warn!(object = %session.key, branch, failure, error = text, "reconcile failed");
         let now = self.clock.now();
         if let Some((condition, reason)) = error.condition() {
             let text = match condition {

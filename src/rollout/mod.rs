@@ -114,6 +114,11 @@ pub fn decide(rollout: &Rollout, target: &str, me: &Member, others: &[Member]) -
 pub struct Ledger(Mutex<BTreeMap<Key, String>>);
 
 impl Ledger {
+    /// Forgets everything: what other leaders let begin is in the custom resources.
+    pub fn clear(&self) {
+        self.0.lock().clear();
+    }
+
     /// [`decide`], one at a time, with what was decided before.
     pub fn decide(&self, rollout: &Rollout, target: &str, me: &Member, others: &[Member]) -> Decision {
         let mut begun = self.0.lock();

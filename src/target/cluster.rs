@@ -267,6 +267,22 @@ impl Cluster {
         }
     }
 
+    /// JSON patch (RFC 6902) of the object that `object` names.
+    ///
+    /// # Errors
+    /// Any failure.
+    pub async fn json_patch(&self, object: &Object, patch: &Value) -> Result<Object, ClusterError> {
+        let resource = self.resource(object.api_version(), object.kind()).await?;
+        let query = query(&[("fieldManager", FIELD_MANAGER)]);
+        let path = format!("{}?{query}", resource.path(object.namespace(), object.name()));
+        let action = || format!("patch {}", object.key());
+        let body = Some((patch, "application/json-patch+json"));
+        match self.request("PATCH", &path, body, None).await {
+            Ok(value) => self.object(action(), value),
+            Err(failure) => Err(self.error(action(), failure)),
+        }
+    }
+
     /// Deletes the object if its UID is still `uid`. An absent one, or another under its name, is fine: the object
     /// that was meant is gone.
     ///

@@ -95,13 +95,19 @@ impl Failure {
     pub fn is_rejection(&self) -> bool {
         match self {
             Self::NoMatch { .. } => true,
-            Self::Refused { code, message, .. } => {
-                // A webhook that cannot be called is an internal error, and the text is the only mark of it.
+            Self::Refused { code, reason, message } => {
+                // A webhook that cannot be called is an internal error, and the text is the only mark of it. An apply
+                // whose lists have the same key twice fails without any reason.
                 matches!(code, 400 | 403 | 404 | 409 | 413 | 422)
-                    || (*code == 500 && message.contains("webhook"))
+                    || (*code == 500 && (message.contains("webhook") || reason.is_empty()))
             }
             _ => false,
         }
+    }
+
+    /// The object would not be valid.
+    pub fn is_invalid(&self) -> bool {
+        matches!(self, Self::Refused { code: 422, .. })
     }
 
     /// One of [`OUTCOMES`].

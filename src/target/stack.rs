@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, StreamBody};
 use kube::client::Body;
 use secrecy::{ExposeSecret, SecretString};
 use tower::util::BoxCloneSyncService;
@@ -57,6 +57,10 @@ pub struct ConnectError {
 #[error("no complete answer within {0:?}")]
 pub struct DeadlineExceeded(pub Duration);
 
+/// How long a watch may say nothing. Servers send bookmarks every minute and end a watch of ours after less than five
+/// (`kube-runtime`, `watcher::Config`); one that is silent for longer has lost its connection and will never know.
+pub const WATCH_SILENCE: Duration = Duration::from_secs(300);
+
 /// [`spoke_client`] over one `transport`, where there are no client certificates.
 pub fn client(
     transport: Transport,
@@ -67,9 +71,9 @@ pub fn client(
 }
 
 /// A client over `wires`. Every request must be answered in full within `deadline`; a watch must begin in that
-/// time and may last. With `credentials`, each request carries the current token and goes over a connection with the
-/// current certificate; refused ones (401, or by TLS) are renewed and the request sent once more, which is safe because a
-/// refused request had no effect.
+/// time and may last, but not be silent for longer than [`WATCH_SILENCE`]. With `credentials`, each request carries the
+/// current token and goes over a connection with the current certificate; refused ones (401, or by TLS) are renewed and
+/// the request sent once more, which is safe because a refused request had no effect.
 pub fn spoke_client(
     wires: Arc<Wires>,
     credentials: Option<Arc<CredentialCache>>,
@@ -84,7 +88,7 @@ pub fn spoke_client(
                     Some(credentials) => send_with_credential(&wires, &credentials, request).await?,
                     None => wires.plain().oneshot(request).await?,
                 };
-                if watch { Ok(response) } else { read_whole(response).await }
+                if watch { Ok(response.map(never_silent)) } else { read_whole(response).await }
             };
             match tokio::time::timeout(deadline, exchange).await {
                 Ok(answer) => answer,
@@ -104,6 +108,19 @@ async fn read_whole(response: Response<AnswerBody>) -> Result<Response<AnswerBod
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await?.to_bytes();
     Ok(Response::from_parts(parts, answer_body(Full::new(bytes))))
+}
+
+/// The body, which fails when nothing comes for too long.
+fn never_silent(body: AnswerBody) -> AnswerBody {
+    let frames = futures::stream::unfold(Some(body), |body| async move {
+        let mut body = body?;
+        match tokio::time::timeout(WATCH_SILENCE, body.frame()).await {
+            Ok(None) => None,
+            Ok(Some(frame)) => Some((frame, Some(body))),
+            Err(_) => Some((Err(BoxError::from(DeadlineExceeded(WATCH_SILENCE))), None)),
+        }
+    });
+    answer_body(StreamBody::new(frames))
 }
 
 /// Any body as an [`AnswerBody`].

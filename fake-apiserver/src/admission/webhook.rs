@@ -5,11 +5,12 @@
 //! available. A reachable webhook for which somebody answers (see [`crate::webhooks`]) is asked; others admit everything,
 //! and so do all for what the cluster does itself.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Change;
 use super::matching::{self, Conditions};
@@ -17,6 +18,7 @@ use super::review::{self, Verdict};
 use crate::patch;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
+use crate::storage::Stored;
 use crate::webhooks::Answered;
 use crate::webhooks::exchange::{Question, Target};
 
@@ -40,35 +42,36 @@ impl Phase {
 
 /// Asks the webhooks that may change an object; what they make of it, if they make something of it.
 pub(super) fn mutate(state: &State, call: &mut Call, change: Change<'_>) -> Answer<Option<Value>> {
-    let mut object = change.object.cloned();
+    let mut changed: Option<Value> = None;
     let mut asked: Vec<(usize, usize)> = Vec::new();
     let mut changes = 0;
     let webhooks = registered(state, call, Phase::Mutating);
     for (index, webhook) in webhooks.iter().enumerate() {
-        let change = Change { object: object.as_ref(), ..change };
+        let change = Change { object: changed.as_ref().or(change.object), ..change };
         let Some(patched) = ask_for_changes(state, call, change, webhook, 0)? else { continue };
-        changes += usize::from(replace(&mut object, patched));
+        if differs(change.object, patched.as_ref()) {
+            changed = patched;
+            changes += 1;
+        }
         asked.push((index, changes));
     }
     // Once more those that want to see what others changed after them.
     let total = changes;
     for (index, seen) in asked {
-        if seen < total && webhooks[index]["reinvocationPolicy"] == "IfNeeded" {
-            let change = Change { object: object.as_ref(), ..change };
-            if let Some(patched) = ask_for_changes(state, call, change, &webhooks[index], 1)? {
-                changes += usize::from(replace(&mut object, patched));
+        if seen < total && webhooks[index].is()["reinvocationPolicy"] == "IfNeeded" {
+            let change = Change { object: changed.as_ref().or(change.object), ..change };
+            let patched = ask_for_changes(state, call, change, &webhooks[index], 1)?.flatten();
+            if differs(change.object, patched.as_ref()) {
+                changed = patched;
             }
         }
     }
-    Ok(object.filter(|_| changes > 0))
+    Ok(changed)
 }
 
-fn replace(object: &mut Option<Value>, patched: Option<Value>) -> bool {
-    let changed = patched.is_some() && *object != patched;
-    if changed {
-        *object = patched;
-    }
-    changed
+/// Whether a webhook made another object of one.
+fn differs(object: Option<&Value>, patched: Option<&Value>) -> bool {
+    patched.is_some() && patched != object
 }
 
 /// Refuses a write that a webhook does not allow.
@@ -79,20 +82,35 @@ pub(super) fn validate(state: &State, call: &mut Call, change: Change<'_>) -> An
     Ok(())
 }
 
-/// The webhooks of a phase in the order in which they are asked, each with the `key` of its configuration.
-fn registered(state: &State, call: &Call, phase: Phase) -> Vec<Value> {
+/// One webhook of a configuration.
+struct Registered {
+    configuration: Arc<Stored>,
+    index: usize,
+}
+
+impl Registered {
+    /// What its configuration says of it.
+    fn is(&self) -> &Value {
+        &self.configuration.value["webhooks"][self.index]
+    }
+
+    /// Tells it from all others.
+    fn key(&self) -> String {
+        format!("{}/{}", self.configuration.metadata()["name"].as_str().unwrap_or_default(), self.index)
+    }
+}
+
+/// The webhooks of a phase in the order in which they are asked.
+fn registered(state: &State, call: &Call, phase: Phase) -> Vec<Registered> {
     let resource = call.resource();
     // Webhook configurations are exempt, lest one could not be removed again.
     if resource.is(Phase::Mutating.resource()) || resource.is(Phase::Validating.resource()) {
         return Vec::new();
     }
     let configurations = state.storage.objects(phase.resource());
-    let webhooks = configurations.iter().flat_map(|(key, configuration)| {
-        let list = configuration.value["webhooks"].as_array().cloned().unwrap_or_default();
-        list.into_iter().enumerate().map(move |(index, mut webhook)| {
-            webhook["key"] = json!(format!("{key}/{index}"));
-            webhook
-        })
+    let webhooks = configurations.values().flat_map(|configuration| {
+        let count = configuration.value["webhooks"].as_array().map_or(0, Vec::len);
+        (0..count).map(|index| Registered { configuration: configuration.clone(), index })
     });
     webhooks.collect()
 }
@@ -102,13 +120,13 @@ fn ask_for_changes(
     state: &State,
     call: &mut Call,
     change: Change<'_>,
-    webhook: &Value,
+    webhook: &Registered,
     round: usize,
 ) -> Answer<Option<Option<Value>>> {
     let Some(verdict) = ask(state, call, change, webhook, Phase::Mutating, round)? else { return Ok(None) };
     let (Some(object), false) = (change.object, verdict.patch.is_null()) else { return Ok(Some(None)) };
     let patched = patch::json(object, &verdict.patch).map_err(|why| {
-        Status::internal_plain(&format!("applying the patch of {}: {why}", name_of(webhook)))
+        Status::internal_plain(&format!("applying the patch of {}: {why}", name_of(webhook.is())))
     })?;
     Ok(Some(Some(patched)))
 }
@@ -122,10 +140,11 @@ fn ask(
     state: &State,
     call: &mut Call,
     change: Change<'_>,
-    webhook: &Value,
+    registered: &Registered,
     phase: Phase,
     round: usize,
 ) -> Answer<Option<Verdict>> {
+    let webhook = registered.is();
     if !concerns(state, call, change, webhook)? {
         return Ok(None);
     }
@@ -141,7 +160,7 @@ fn ask(
     };
     let (Answered::Yes, Some(exchange)) = (answered, call.exchange.clone()) else { return Ok(None) };
     let version = change.old.map_or(&Value::Null, |old| &old["metadata"]["resourceVersion"]);
-    let webhook_key = webhook["key"].as_str().unwrap_or_default();
+    let webhook_key = registered.key();
     let object = format!("{}/{} {version}", call.namespace, call.name);
     let key = format!("{phase:?} {} {webhook_key} {round} {object}", change.operation);
     // The webhook's answer must name the review; any name that differs from review to review will do.

@@ -69,7 +69,7 @@ fn may(state: &State, call: &Call, verb: &str, plural: &str, name: &str) -> bool
 
 fn check_rules(state: &State, call: &Call, wanted: &[Value]) -> Answer<()> {
     let held: Vec<Value> =
-        grants(state, &call.user, &call.namespace).iter().flat_map(|grant| grant.rules().to_vec()).collect();
+        grants(state, &call.user, &call.namespace).flat_map(|grant| grant.rules().to_vec()).collect();
     let missing: Vec<Permission> = wanted
         .iter()
         .flat_map(Permission::of_rule)

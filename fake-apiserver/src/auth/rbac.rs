@@ -10,6 +10,7 @@ use crate::request::RequestInfo;
 use crate::selector::FieldSelector;
 use crate::state::State;
 use crate::status::{Answer, ResourceName, Status};
+use crate::storage::{Objects, Stored};
 
 /// What somebody wants to do.
 #[derive(Clone, Debug, Default)]
@@ -59,18 +60,34 @@ pub(crate) fn allowed(state: &State, user: &User, attributes: &Attributes) -> Op
         return Some(String::new());
     }
     grants(state, user, &attributes.namespace)
-        .into_iter()
         .find(|grant| grant.rules().iter().any(|rule| covers(rule, attributes)))
-        .map(|grant| grant.reason)
+        .map(|grant| grant.reason())
 }
 
 /// A role that a binding gives to somebody.
 pub(crate) struct Grant {
-    reason: String,
+    /// The kind of the binding.
+    kind: &'static str,
+    binding: Arc<Stored>,
+    /// As reasons show it.
+    subject: String,
     role: Arc<Value>,
 }
 
 impl Grant {
+    /// Why something is allowed that the rules cover.
+    fn reason(&self) -> String {
+        let reference = &self.binding.value["roleRef"];
+        let (role_kind, role_name) = (text(&reference["kind"]), text(&reference["name"]));
+        let metadata = self.binding.metadata();
+        let name = match text(&metadata["namespace"]) {
+            "" => text(&metadata["name"]).to_owned(),
+            namespace => format!("{}/{namespace}", text(&metadata["name"])),
+        };
+        let (kind, subject) = (self.kind, &self.subject);
+        format!("RBAC: allowed by {kind} \"{name}\" of {role_kind} \"{role_name}\" to {subject}")
+    }
+
     /// The rules of the role.
     pub(crate) fn rules(&self) -> &[Value] {
         self.role["rules"].as_array().map(Vec::as_slice).unwrap_or_default()
@@ -78,33 +95,27 @@ impl Grant {
 }
 
 /// Everything that is granted to a user in a namespace: cluster-wide grants first.
-pub(crate) fn grants(state: &State, user: &User, namespace: &str) -> Vec<Grant> {
-    let mut grants = Vec::new();
-    let mut add = |binding: &Value, kind: &str, place: &str| {
-        let subjects = binding["subjects"].as_array().into_iter().flatten();
-        let Some(subject) = subjects.into_iter().find_map(|subject| applies(subject, user, place)) else {
-            return;
-        };
-        let (role_kind, role_name) = (text(&binding["roleRef"]["kind"]), text(&binding["roleRef"]["name"]));
-        let Some(role) = role(state, &role_kind, &role_name, place) else { return };
-        let name = text(&binding["metadata"]["name"]);
-        let place = if place.is_empty() { String::new() } else { format!("/{place}") };
-        let reason =
-            format!("RBAC: allowed by {kind} \"{name}{place}\" of {role_kind} \"{role_name}\" to {subject}");
-        grants.push(Grant { reason, role });
+pub(crate) fn grants<'a>(
+    state: &'a State,
+    user: &'a User,
+    namespace: &'a str,
+) -> impl Iterator<Item = Grant> + use<'a> {
+    let grant = move |kind, place: &str, binding: &Arc<Stored>| {
+        let subjects = binding.value["subjects"].as_array().into_iter().flatten();
+        let subject = subjects.into_iter().find_map(|subject| applies(subject, user, place))?;
+        let reference = &binding.value["roleRef"];
+        let role = role(state, text(&reference["kind"]), text(&reference["name"]), place)?;
+        Some(Grant { kind, binding: binding.clone(), subject, role })
     };
-    for binding in state.storage.objects("clusterrolebindings.rbac.authorization.k8s.io").values() {
-        add(&binding.value, "ClusterRoleBinding", "");
-    }
-    if !namespace.is_empty() {
-        let prefix = format!("{namespace}/");
-        for (key, binding) in &state.storage.objects("rolebindings.rbac.authorization.k8s.io") {
-            if key.starts_with(&prefix) {
-                add(&binding.value, "RoleBinding", namespace);
-            }
-        }
-    }
-    grants
+    let wide = state.storage.objects("clusterrolebindings.rbac.authorization.k8s.io");
+    let wide = wide.into_iter().filter_map(move |(_, binding)| grant("ClusterRoleBinding", "", &binding));
+    let narrow = match namespace {
+        "" => Objects::default(),
+        _ => state.storage.objects("rolebindings.rbac.authorization.k8s.io"),
+    };
+    let inside = move |key: &str| key.split_once('/').is_some_and(|(place, _)| place == namespace);
+    let narrow = narrow.into_iter().filter(move |(key, _)| inside(key));
+    wide.chain(narrow.filter_map(move |(_, binding)| grant("RoleBinding", namespace, &binding)))
 }
 
 /// The role a reference in `namespace` means.
@@ -118,14 +129,14 @@ pub(crate) fn role(state: &State, kind: &str, name: &str, namespace: &str) -> Op
 
 /// The subject as reasons show it, if it is the user.
 fn applies(subject: &Value, user: &User, binding_namespace: &str) -> Option<String> {
-    let (kind, name) = (text(&subject["kind"]), text(&subject["name"]));
-    match kind.as_str() {
+    let name = text(&subject["name"]);
+    match text(&subject["kind"]) {
         "User" if name == user.name => Some(format!("User \"{name}\"")),
-        "Group" if user.is_in(&name) => Some(format!("Group \"{name}\"")),
+        "Group" if user.is_in(name) => Some(format!("Group \"{name}\"")),
         "ServiceAccount" => {
             let namespace = subject["namespace"].as_str().unwrap_or(binding_namespace);
-            let account = format!("system:serviceaccount:{namespace}:{name}");
-            (account == user.name).then(|| format!("ServiceAccount \"{name}/{namespace}\""))
+            let account = user.name.strip_prefix("system:serviceaccount:")?.split_once(':')?;
+            (account == (namespace, name)).then(|| format!("ServiceAccount \"{name}/{namespace}\""))
         }
         _ => None,
     }
@@ -154,13 +165,12 @@ fn has(list: &Value, wanted: &str) -> bool {
 }
 
 fn has_resource(list: &Value, resource: &str, subresource: &str) -> bool {
-    let whole =
-        if subresource.is_empty() { resource.to_owned() } else { format!("{resource}/{subresource}") };
-    let any = format!("*/{subresource}");
-    list.as_array()
-        .into_iter()
-        .flatten()
-        .any(|value| value == "*" || *value == whole || (!subresource.is_empty() && *value == any))
+    let names = |listed: &str| match listed.split_once('/') {
+        _ if listed == "*" => true,
+        None => subresource.is_empty() && listed == resource,
+        Some((of, part)) => !subresource.is_empty() && part == subresource && (of == "*" || of == resource),
+    };
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).any(names)
 }
 
 /// The refusal, worded as the server words it.
@@ -188,8 +198,8 @@ pub(crate) fn forbidden(user: &User, attributes: &Attributes) -> Box<Status> {
     Status::forbidden(&who, &attributes.name, &why)
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 #[cfg(test)]

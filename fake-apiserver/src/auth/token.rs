@@ -15,7 +15,7 @@ use crate::storage::{ObjectKey, ResourceId, Storage};
 pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// The tokens of one cluster.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TokenStore {
     tokens: BTreeMap<String, Grant>,
 }

@@ -12,7 +12,7 @@ use crate::storage::Event;
 const ROLES: &str = "clusterroles.rbac.authorization.k8s.io";
 
 /// Whether any ClusterRole changed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Aggregator {
     dirty: bool,
 }

@@ -13,7 +13,7 @@ use crate::storage::{Event, ObjectKey};
 const SERVICES: &str = "apiservices.apiregistration.k8s.io";
 
 /// The APIServices to look at.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Availability {
     dirty: BTreeSet<ObjectKey>,
 }

@@ -127,7 +127,7 @@ fn drain(state: &mut State, name: &str, now: Timestamp) {
 }
 
 /// Tries again to delete the objects of definitions that are going: a webhook may have refused, and no longer do.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Drain {
     /// Definitions with objects that nobody has managed to delete, and when to try again.
     going: BTreeMap<String, Timestamp>,

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use super::{Controller, Item, RETRY, Wish, Write, split_key};
@@ -20,12 +22,14 @@ const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
 
 /// The graph of dependents, and the objects to look at.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct GarbageCollector {
     /// UID of an owner -> those who refer to it.
     dependents: BTreeMap<String, BTreeSet<Item>>,
     due: BTreeSet<(Timestamp, Item)>,
     delay: Duration,
+    /// Restarts so far.
+    restarts: u64,
 }
 
 /// What a reference leads to.
@@ -38,7 +42,7 @@ enum Owner {
 
 impl GarbageCollector {
     pub(crate) fn new(delay: Duration) -> Self {
-        Self { dependents: BTreeMap::new(), due: BTreeSet::new(), delay }
+        Self { dependents: BTreeMap::new(), due: BTreeSet::new(), delay, restarts: 0 }
     }
 
     fn enqueue(&mut self, item: Item, now: Timestamp) {
@@ -61,6 +65,19 @@ impl GarbageCollector {
                     self.dependents.remove(&uid);
                 }
             }
+        }
+    }
+
+    /// Forgets everything, and has everything to look at in an order that follows from a seed.
+    fn restart(&mut self, state: &State, now: Timestamp, seed: u64) {
+        self.dependents.clear();
+        self.due.clear();
+        let mut order = ChaCha8Rng::seed_from_u64(seed);
+        for object in state.storage.snapshot().objects() {
+            let item = (object.resource.into(), object_key(object.namespace, object.name));
+            self.index(&item, object.value, true);
+            let earlier = SignedDuration::from_nanos(order.random_range(0..1_000_000));
+            self.due.insert((now.checked_sub(earlier).unwrap_or(now), item));
         }
     }
 
@@ -183,6 +200,10 @@ impl Controller for GarbageCollector {
         let mut wish = Wish::default();
         if state.gc_paused {
             return wish;
+        }
+        if self.restarts != state.gc_restart.0 {
+            self.restarts = state.gc_restart.0;
+            self.restart(state, now, state.gc_restart.1);
         }
         while let Some((due, _)) = self.due.first() {
             if *due > now {

@@ -17,7 +17,7 @@ use crate::storage::{Event, Stored};
 const JOBS: &str = "jobs.batch";
 
 /// When to look at which Job.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Jobs {
     due: BTreeSet<(Timestamp, Item)>,
     known: BTreeSet<Item>,

@@ -114,8 +114,19 @@ impl Wish {
     }
 }
 
+/// Makes a control loop once more, with what it remembers.
+pub(crate) trait Duplicate {
+    fn duplicate(&self) -> Box<dyn Controller>;
+}
+
+impl<C: Controller + Clone + 'static> Duplicate for C {
+    fn duplicate(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
 /// A control loop.
-pub(crate) trait Controller: Send {
+pub(crate) trait Controller: Duplicate + Send + Sync {
     /// As it appears in managedFields.
     fn manager(&self) -> &'static str;
 
@@ -161,6 +172,11 @@ impl ControllerSet {
             controllers.push(Box::<crd::Drain>::default());
         }
         Self { controllers }
+    }
+
+    /// The same once more.
+    pub(crate) fn duplicate(&self) -> Self {
+        Self { controllers: self.controllers.iter().map(|controller| (**controller).duplicate()).collect() }
     }
 
     /// Whether there is anybody to run.

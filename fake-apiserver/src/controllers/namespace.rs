@@ -18,7 +18,7 @@ const NAMESPACES: &str = "namespaces";
 const OURS: &str = "kubernetes";
 
 /// The namespaces that are going, and those to look at.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Drain {
     terminating: BTreeSet<String>,
     dirty: BTreeSet<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Drain {
 }
 
 /// What keeps a namespace.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Remains {
     by_resource: BTreeMap<String, usize>,
     by_finalizer: BTreeMap<String, usize>,

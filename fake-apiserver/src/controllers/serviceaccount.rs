@@ -16,7 +16,7 @@ const ROOT_CA: &str = "kube-root-ca.crt";
 pub(crate) const NO_CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n";
 
 /// The namespaces to look at.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Furnisher {
     dirty: BTreeSet<String>,
 }

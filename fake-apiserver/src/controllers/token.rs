@@ -19,7 +19,7 @@ const ACCOUNT: &str = "kubernetes.io/service-account.name";
 const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
 
 /// The token Secrets, and those to look at.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TokenSecrets {
     known: BTreeSet<ObjectKey>,
     dirty: BTreeSet<ObjectKey>,

@@ -75,7 +75,7 @@ struct Progress {
 }
 
 /// The workloads in progress, and when to look at which again.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Workloads {
     progress: BTreeMap<Item, Progress>,
     due: BTreeSet<(Timestamp, Item)>,

@@ -20,9 +20,13 @@ use crate::state::{Call, State};
 use crate::status::Answer;
 use crate::storage::Stored;
 
-/// An object as the version of a call has it.
-pub(crate) fn seen(state: &State, call: &Call, object: &Value) -> Answer<Value> {
-    convert(state, call, call.version(), &[object]).map(|mut objects| objects.remove(0))
+/// An object as the version of a call has it; mostly that is the object itself.
+pub(crate) fn seen<'a>(state: &State, call: &Call, object: &'a Value) -> Answer<Cow<'a, Value>> {
+    let same = object["apiVersion"] == call.version().api_version.as_str();
+    if same && call.resource().conversion.is_none() {
+        return Ok(Cow::Borrowed(object));
+    }
+    convert(state, call, call.version(), &[object]).map(|mut objects| Cow::Owned(objects.remove(0)))
 }
 
 /// A stored object as the version of a call has it; mostly that is the object itself.
@@ -30,7 +34,7 @@ pub(crate) fn seen_stored(state: &State, call: &Call, stored: &Arc<Stored>) -> A
     if stored.value["apiVersion"] == call.version().api_version.as_str() {
         return Ok(stored.clone());
     }
-    Ok(Arc::new(Stored::new(seen(state, call, &stored.value)?, stored.revision)))
+    Ok(Arc::new(Stored::new(seen(state, call, &stored.value)?.into_owned(), stored.revision)))
 }
 
 /// Sees to it that an object about to be stored can be shown in the call's version afterwards: a webhook that has to be

@@ -56,6 +56,8 @@ struct State {
     mode: Mode,
     /// How often open connections were broken.
     breaks: u64,
+    /// How often open connections were forgotten on the way.
+    strandings: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,16 +76,17 @@ impl Wire {
         self.changed.notify_waiters();
     }
 
-    /// Waits while the wire is silent; fails once it was broken after `breaks`.
-    async fn pass(&self, breaks: u64) -> Result<(), BoxError> {
+    /// Waits while the wire is silent, and for ever if the connection was forgotten since it was in state `then`; fails
+    /// once it was broken.
+    async fn pass(&self, then: State) -> Result<(), BoxError> {
         loop {
             // Made before looking, so that no change falls between the look and the wait.
             let changed = self.changed.notified();
             let state = *self.state.lock();
-            if state.breaks != breaks {
+            if state.breaks != then.breaks {
                 return Err(broken());
             }
-            if state.mode != Mode::Silent {
+            if state.mode != Mode::Silent && state.strandings == then.strandings {
                 return Ok(());
             }
             changed.await;
@@ -134,7 +137,7 @@ impl Link {
 
     /// Refuses new connections and breaks open ones, until [`Link::heal`].
     pub fn cut(&self) {
-        self.wire.set(|state| *state = State { mode: Mode::Cut, breaks: state.breaks + 1 });
+        self.wire.set(|state| *state = State { mode: Mode::Cut, breaks: state.breaks + 1, ..*state });
     }
 
     /// Holds everything back without telling anybody, until [`Link::heal`]; then it arrives late, as after a
@@ -151,6 +154,12 @@ impl Link {
     /// Breaks open connections once; the link stays as it is.
     pub fn drop_connections(&self) {
         self.wire.set(|state| state.breaks += 1);
+    }
+
+    /// Forgets open connections, as a router does that restarts: nothing comes through them any more, and neither end is
+    /// told. New ones work.
+    pub fn strand_connections(&self) {
+        self.wire.set(|state| state.strandings += 1);
     }
 
     fn action_for(&self, request: &Parts) -> Option<Action> {
@@ -223,11 +232,11 @@ impl Link {
         R: http_body::Body<Data = Bytes> + Send + 'static,
         R::Error: Into<BoxError>,
     {
-        let State { mode, breaks } = *self.wire.state.lock();
-        if mode == Mode::Cut {
+        let then = *self.wire.state.lock();
+        if then.mode == Mode::Cut {
             return Err(refused());
         }
-        self.wire.pass(breaks).await?;
+        self.wire.pass(then).await?;
         let (parts, body) = request.into_parts();
         let action = self.action_for(&parts);
         match &action {
@@ -239,26 +248,26 @@ impl Link {
             }
             Some(Action::StallBody | Action::CutBody { .. } | Action::LoseResponse) | None => {}
         }
-        self.wire.pass(breaks).await?;
+        self.wire.pass(then).await?;
         let response = server.oneshot(Request::from_parts(parts, body)).await.map_err(Into::into)?;
-        self.wire.pass(breaks).await?;
+        self.wire.pass(then).await?;
         let response = response.map(|body| body.map_err(Into::into).boxed_unsync());
         match action {
             Some(Action::LoseResponse) => Err(broken()),
             Some(Action::StallBody) => Ok(response.map(|_| stalled())),
-            Some(Action::CutBody { after }) => cut_off(response, after).await,
-            _ => Ok(response.map(|body| self.guarded(body, breaks))),
+            Some(Action::CutBody { after }) => Ok(response.map(|body| cut_off(body, after))),
+            _ => Ok(response.map(|body| self.guarded(body, then))),
         }
     }
 
     /// The body as it comes over the wire: late when the wire is silent, broken when it breaks.
-    fn guarded(&self, body: Body, breaks: u64) -> Body {
+    fn guarded(&self, body: Body, then: State) -> Body {
         let (wire, length) = (self.wire.clone(), body.size_hint());
         let frames = futures::stream::unfold(Some(body), move |body| {
             let wire = wire.clone();
             async move {
                 let mut body = body?;
-                match next_frame(&wire, &mut body, breaks).await? {
+                match next_frame(&wire, &mut body, then).await? {
                     Ok(frame) => Some((Ok(frame), Some(body))),
                     Err(error) => Some((Err(error), None)),
                 }
@@ -269,10 +278,10 @@ impl Link {
 }
 
 /// The next frame, or the end, or the break of the wire.
-async fn next_frame(wire: &Wire, body: &mut Body, breaks: u64) -> Option<Result<Frame<Bytes>, BoxError>> {
+async fn next_frame(wire: &Wire, body: &mut Body, then: State) -> Option<Result<Frame<Bytes>, BoxError>> {
     loop {
         let changed = pin!(wire.changed.notified());
-        if let Err(error) = wire.pass(breaks).await {
+        if let Err(error) = wire.pass(then).await {
             return Some(Err(error));
         }
         match futures::future::select(changed, pin!(body.frame())).await {
@@ -294,13 +303,21 @@ fn stalled() -> Body {
     BodyExt::boxed_unsync(StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, BoxError>>()))
 }
 
-/// The first bytes of the body, then the break.
-async fn cut_off(response: Response<Body>, after: usize) -> Result<Response<Body>, BoxError> {
-    let (parts, body) = response.into_parts();
-    let whole = body.collect().await?.to_bytes();
-    let head = whole.slice(..after.min(whole.len()));
-    let frames = futures::stream::iter([Ok(Frame::data(head)), Err(broken())]);
-    Ok(Response::from_parts(parts, BodyExt::boxed_unsync(StreamBody::new(frames))))
+/// The first bytes of the body as they come, then the break.
+fn cut_off(body: Body, after: usize) -> Body {
+    let frames = futures::stream::unfold(Some((body, after)), |state| async move {
+        let (mut body, left) = state?;
+        let frame = if left == 0 { None } else { body.frame().await };
+        match frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok()) {
+            None => Some((Err(broken()), None)),
+            Some(data) => {
+                let head = data.slice(..left.min(data.len()));
+                let left = left - head.len();
+                Some((Ok(Frame::data(head)), Some((body, left))))
+            }
+        }
+    });
+    BodyExt::boxed_unsync(StreamBody::new(frames))
 }
 
 fn status(

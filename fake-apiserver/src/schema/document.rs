@@ -102,6 +102,10 @@ pub(crate) fn parse_yaml(text: &[u8]) -> Result<Value, String> {
 
 /// What a strict reader of YAML says of the first repeated member: `line 7: key "a" already set in map`.
 pub(crate) fn repeated_in_yaml(text: &[u8]) -> Option<String> {
+    // What is JSON, as most applies are, is told much faster.
+    if Document::from_json(text).is_ok_and(|document| document.repeated().is_empty()) {
+        return None;
+    }
     let error = serde_saphyr::from_slice::<Value>(text).err()?;
     let serde_saphyr::Error::DuplicateMappingKey { key, location } = error.without_snippet() else {
         return None;
@@ -257,6 +261,13 @@ mod tests {
         ] {
             assert_eq!(Document::from_json(text.as_bytes()).unwrap_err(), message, "{text}");
         }
+    }
+
+    #[test]
+    fn repeated_members_of_json_are_told_as_those_of_yaml() {
+        assert_eq!(repeated_in_yaml(br#"{"a": 1, "b": {"c": 1}}"#), None);
+        let told = repeated_in_yaml(br#"{"a": 1, "b": {"c": 1, "c": 2}}"#).unwrap();
+        assert_eq!(told, "line 1: key \"c\" already set in map");
     }
 
     #[test]

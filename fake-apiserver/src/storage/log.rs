@@ -39,6 +39,11 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
+    /// The same once more, without anybody who waits for changes.
+    pub(crate) fn duplicate(&self) -> Self {
+        Self { events: self.events.clone(), notify: Arc::default(), ..*self }
+    }
+
     pub(crate) fn append(&mut self, event: Arc<Event>, history: usize) {
         self.events.push_back(event);
         while self.events.len() > history {

@@ -107,6 +107,12 @@ impl Storage {
         Self { revision: 0, tables: OrdMap::new(), logs: Default::default(), history, feed: None }
     }
 
+    /// The same once more, without anybody who waits for changes.
+    pub(crate) fn duplicate(&self) -> Self {
+        let logs = self.logs.iter().map(|(resource, log)| (resource.clone(), log.duplicate())).collect();
+        Self { tables: self.tables.clone(), logs, feed: self.feed.clone(), ..*self }
+    }
+
     /// The revision of the latest write.
     pub(crate) fn revision(&self) -> u64 {
         self.revision

@@ -143,7 +143,7 @@ fn apply(state: &mut State, call: &mut Call, mut applied: Value) -> Answer<(Arc<
     let live = state.storage.get(&call.resource().storage, &call.key()).cloned();
     let old = live.as_ref().map(|live| convert::seen(state, call, &live.value)).transpose()?;
     let force = call.options.force.unwrap_or(false);
-    let merged = apply::apply(old.as_ref(), &applied, served.version().merge(), &call.writer(), force);
+    let merged = apply::apply(old.as_deref(), &applied, served.version().merge(), &call.writer(), force);
     let new = body::read_applied(call, merged.map_err(apply_refusal)?)?;
     match live {
         Some(live) => update(state, call, &live, new, Origin::Apply).map(|stored| (stored, false)),

@@ -86,7 +86,7 @@ fn modify(
     change: impl FnOnce(&mut Call, &Value) -> Answer<Value>,
 ) -> Answer<Value> {
     let live = find(state, call)?.clone();
-    let mut new = convert::seen(state, call, &live.value)?;
+    let mut new = convert::seen(state, call, &live.value)?.into_owned();
     let pointer = paths(call)?.spec_replicas;
     let mut before = view(call, &live.value)?;
     apply::owners_to_scale(&new, &pointer, &mut before);

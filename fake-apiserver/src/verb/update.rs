@@ -57,38 +57,39 @@ pub(crate) fn update(
     check_version(call, live, &new, origin)?;
     apply_schema(call, &mut new, origin == Origin::Apply)?;
     let old = convert::seen(state, call, &live.value)?;
-    let mut errors = system_field_errors(&old, &new);
-    strategy::reset(call, &old, &mut new);
+    let old = &*old;
+    let mut errors = system_field_errors(old, &new);
+    strategy::reset(call, old, &mut new);
     defaults::fill(&call.resource().id, &mut new);
     settle_object(call, &mut new);
     if origin != Origin::Apply {
-        apply::track_update(Some(&old), &mut new, call.version().merge(), &call.writer());
+        apply::track_update(Some(old), &mut new, call.version().merge(), &call.writer());
     }
-    if let Some(changed) = admission::mutate(state, call, Change::update(&old, &new))? {
+    if let Some(changed) = admission::mutate(state, call, Change::update(old, &new))? {
         new = changed;
         apply_schema(call, &mut new, false)?;
-        strategy::reset(call, &old, &mut new);
+        strategy::reset(call, old, &mut new);
         defaults::fill(&call.resource().id, &mut new);
         settle_object(call, &mut new);
     }
-    strategy::prepare_update(call, &old, &mut new);
-    strategy::carry_over(&call.resource().id, &old, &mut new);
+    strategy::prepare_update(call, old, &mut new);
+    strategy::carry_over(&call.resource().id, old, &mut new);
     if call.resource().is("services") {
         strategy::allocate_addresses(state, &mut new);
     }
-    strategy::bump_generation(call, &old, &mut new);
-    auth::escalation::check(state, call, &new, Some(&old))?;
+    strategy::bump_generation(call, old, &mut new);
+    auth::escalation::check(state, call, &new, Some(old))?;
     errors.extend(validation::common_metadata_errors(&new["metadata"]));
     if !call.resource().traits.custom {
         errors.extend(validation::finalizer_errors(&new["metadata"]));
     }
-    errors.extend(schema_errors(call, &new, Some(&old)));
-    errors.extend(strategy::update_errors(call, &old, &new));
+    errors.extend(schema_errors(call, &new, Some(old)));
+    errors.extend(strategy::update_errors(call, old, &new));
     if !errors.is_empty() {
         return Err(Status::invalid(&call.resource().kind_name(), &call.name, &errors));
     }
-    warn(call, &new, Some(&old));
-    admission::validate(state, call, Change::update(&old, &new))?;
+    warn(call, &new, Some(old));
+    admission::validate(state, call, Change::update(old, &new))?;
     convert::to_stored(state, call, &mut new)?;
     convert::prepare_to_show(state, call, &new)?;
     if same(&live.value, &new) {
@@ -197,15 +198,17 @@ fn same_metadata(old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
     old.keys().chain(new.keys()).all(|member| match (member.as_str(), old.get(member), new.get(member)) {
         ("resourceVersion", ..) => true,
-        ("managedFields", Some(old), Some(new)) => without_times(old) == without_times(new),
+        ("managedFields", Some(old), Some(new)) => same_but_for_times(old, new),
         (_, old, new) => old == new,
     })
 }
 
-fn without_times(entries: &Value) -> Value {
-    let mut entries = entries.clone();
-    for entry in entries.as_array_mut().into_iter().flatten() {
-        entry.as_object_mut().map(|entry| entry.remove("time"));
-    }
-    entries
+/// The members of an entry of managedFields but its time.
+fn timeless(entry: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    entry.as_object().into_iter().flatten().filter(|(member, _)| *member != "time")
+}
+
+fn same_but_for_times(old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_array(), new.as_array()) else { return old == new };
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| timeless(old).eq(timeless(new)))
 }

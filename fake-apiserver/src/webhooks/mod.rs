@@ -28,7 +28,7 @@ pub(crate) type Backend = BoxCloneSyncService<Request<Bytes>, Response<Bytes>, B
 pub struct CaBundle(pub Bytes);
 
 /// Who answers.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Backends {
     /// By `NAMESPACE/NAME`.
     services: BTreeMap<String, Backend>,

@@ -127,7 +127,7 @@ fn w22_a_stalled_rollout_is_not_ready_and_says_which() {
 }
 
 #[test]
-fn a_missing_release_directory_is_named_and_its_arrival_noticed() {
+fn w26_a_missing_release_directory_is_named_and_stops_nobody() {
     run(|| async {
         let bundle = crate::files::Bundle::Directory("/no/such/directory".into());
         let mut world = World::new(Options { bundle, ..Options::new(Seed(7)) });
@@ -138,6 +138,12 @@ fn a_missing_release_directory_is_named_and_its_arrival_noticed() {
         world.submit(resource);
         let text = world.says(SERVING, "InstallSucceeded", "False", "Error").await;
         assert!(text.contains("/no/such/directory/knative-serving"), "{text}");
+        let url = "https://example.org/eventing.yaml";
+        world.files.put(url, "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
+        let mut other = eventing("1.23.0", Some("east"));
+        other["spec"]["manifests"] = json!([{"URL": url}]);
+        world.submit(other);
+        world.ready(EVENTING, "1.23.0").await;
     });
 }
 

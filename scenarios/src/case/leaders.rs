@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::runtime::run;
 use crate::seed::Seed;
-use crate::story::{SERVING, id, serving};
+use crate::story::{EVENTING, SERVING, SOON, eventing, id, serving};
 use crate::world::{LEASE, Options, World};
 
 fn leader(world: &World) -> String {
@@ -31,6 +31,40 @@ fn a_second_replica_goes_on_within_twenty_seconds_where_the_first_one_died() {
         world.ready(SERVING, "1.23.0").await;
         world.delete(&world.hub, id(SERVING));
         world.gone(SERVING).await;
+    });
+}
+
+#[test]
+fn a_leader_that_returns_writes_nothing_where_another_has_finished() {
+    run(|| async {
+        let mut world = World::new(Options { leases: true, ..Options::new(Seed(3)) });
+        let east = world.add_spoke("east");
+        world.start_operator();
+        world.pass(Duration::from_secs(1)).await;
+        world.start_rival();
+        world.submit(eventing("1.23.0", Some("east")));
+        // The first one has applied this one as it was before there was a live one to look at.
+        let adapter = ("apps", "Deployment", "knative-eventing", "pingsource-mt-adapter");
+        let (group, kind, namespace, name) = adapter;
+        for _ in 0..5_000 {
+            if east.server.get(group, kind, namespace, name).is_some() {
+                break;
+            }
+            world.pass(Duration::from_millis(1)).await;
+        }
+        world.sever(1);
+        world.ready(EVENTING, "1.23.0").await;
+        assert_eq!(leader(&world), "operator-2");
+        world.mend();
+        world.pass(Duration::from_secs(70)).await;
+        let start = world.trace.len();
+        world.stop_rival();
+        assert!(world.until(SOON, |world| leader(world) == "operator-1").await.is_some());
+        world.pass(Duration::from_secs(70)).await;
+        let sent = world.trace.requests_since(start);
+        let writes = sent.iter().filter(|request| request.is_write() && !request.path.contains("/leases/"));
+        assert_eq!(writes.map(|request| request.path.clone()).collect::<Vec<_>>(), [""; 0]);
+        assert!(sent.iter().any(|request| request.path.contains("/deployments?")), "it has looked");
     });
 }
 

@@ -1,5 +1,6 @@
 //! What the commands share: ranges, progress bars, real time, reports for machines.
 
+pub(crate) mod fleet;
 pub(crate) mod mutants;
 pub(crate) mod search;
 pub(crate) mod sweep;
@@ -9,6 +10,11 @@ use std::path::Path;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+
+/// What was asked for does not exist: one line, and status 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Usage(pub(crate) String);
 
 /// `A..B` without B.
 pub(crate) fn seeds(text: &str) -> Result<std::ops::Range<u64>, String> {

@@ -23,6 +23,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         what: "keeps the first anchor's UID in owner references for ever",
         make: || Arc::new(FirstOwner::default()),
     },
+    Mutant {
+        name: "scoped-owner",
+        family: "ownership",
+        what: "makes the anchor the owner of cluster-scoped objects too",
+        make: || Arc::new(ScopedOwner::default()),
+    },
 ];
 
 struct NoOwner;
@@ -65,6 +71,31 @@ impl Meddler for FirstOwner {
             .collect();
         body["metadata"]["ownerReferences"] = json!(owners);
         letter.set_json(&body);
+        vec![letter]
+    }
+}
+
+#[derive(Default)]
+struct ScopedOwner {
+    /// The last owner that was given, by address.
+    last: Mutex<BTreeMap<String, Value>>,
+}
+
+impl Meddler for ScopedOwner {
+    fn outgoing(&self, mut letter: Letter) -> Vec<Letter> {
+        if letter.address == HUB || !letter.is_write() {
+            return vec![letter];
+        }
+        let mut body = letter.json();
+        let owners = body["metadata"]["ownerReferences"].clone();
+        if owners.is_array() {
+            self.last.lock().insert(letter.address.clone(), owners);
+        } else if body["kind"] == "ClusterRoleBinding"
+            && let Some(owners) = self.last.lock().get(&letter.address)
+        {
+            body["metadata"]["ownerReferences"] = owners.clone();
+            letter.set_json(&body);
+        }
         vec![letter]
     }
 }

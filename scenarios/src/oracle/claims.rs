@@ -72,6 +72,13 @@ impl Oracle for Claims {
         "claims"
     }
 
+    fn begin(&mut self, scene: &Scene<'_>) {
+        for component in scene.view.components.iter().filter(|component| claims(component)) {
+            let generation = component.value["metadata"]["generation"].as_i64().unwrap_or_default();
+            self.ready.insert(component.uid().into(), generation);
+        }
+    }
+
     fn seen(&mut self, seen: &Seen<'_>, scene: &Scene<'_>) -> Option<String> {
         if seen.info.subresource != "status" || seen.letter.address != crate::world::HUB {
             return None;

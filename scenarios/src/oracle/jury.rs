@@ -1,5 +1,6 @@
 //! All oracles at work: they hear every wire, and the first broken promise is kept.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -25,16 +26,48 @@ pub struct Jury {
 struct Bench {
     oracles: Vec<Box<dyn Oracle>>,
     view: View,
+    /// By address, as they were when somebody last looked.
+    clusters: BTreeMap<String, Cluster>,
     verdict: Option<Violation>,
+}
+
+impl Bench {
+    fn new(oracles: Vec<Box<dyn Oracle>>) -> Self {
+        Self { oracles, view: View::default(), clusters: BTreeMap::new(), verdict: None }
+    }
+
+    /// Looks at every cluster as it is now.
+    fn look(&mut self, network: &Network) {
+        network.with_sites(|sites| {
+            self.clusters.retain(|address, _| sites.contains_key(address));
+            for (address, site) in sites {
+                let snapshot = site.server.snapshot();
+                match self.clusters.get_mut(address) {
+                    Some(known) if known.site == site.name => known.snapshot = snapshot,
+                    _ => {
+                        let cluster = Cluster { site: site.name.clone(), snapshot };
+                        self.clusters.insert(address.clone(), cluster);
+                    }
+                }
+            }
+        });
+        if let Some(hub) = self.clusters.get(HUB) {
+            self.view.refresh(&hub.snapshot);
+        }
+    }
 }
 
 impl Jury {
     /// Sits down in a world.
     pub fn watch(world: &World, facts: Facts, oracles: Vec<Box<dyn Oracle>>) -> Self {
-        let bench = Arc::new(Mutex::new(Bench { oracles, view: View::default(), verdict: None }));
+        let bench = Arc::new(Mutex::new(Bench::new(oracles)));
         let (network, clock, trace) = (world.network.clone(), world.clock, world.trace.clone());
         let jury = Self { network, clock, trace, facts, bench };
         world.network.set_tap(Arc::new(jury.clone()));
+        jury.hear(|oracle, scene| {
+            oracle.begin(scene);
+            None
+        });
         jury
     }
 
@@ -66,22 +99,15 @@ impl Jury {
     }
 
     fn hear(&self, mut ask: impl FnMut(&mut dyn Oracle, &Scene<'_>) -> Option<String>) {
-        let sites = self.network.sites();
-        let clusters = sites.into_iter().map(|(address, site)| {
-            (address, Cluster { site: site.name.clone(), snapshot: site.server.snapshot() })
-        });
-        let clusters = clusters.collect();
         let mut alarms = Vec::new();
         {
             let mut bench = self.bench.lock();
-            let Bench { oracles, view, verdict } = &mut *bench;
-            if verdict.is_some() {
+            if bench.verdict.is_some() {
                 return;
             }
-            if let Some(hub) = std::collections::BTreeMap::get(&clusters, HUB) {
-                view.refresh(&hub.snapshot);
-            }
-            let scene = Scene { now: self.now(), view, clusters: &clusters, facts: &self.facts };
+            bench.look(&self.network);
+            let Bench { oracles, view, clusters, .. } = &mut *bench;
+            let scene = Scene { now: self.now(), view, clusters, facts: &self.facts };
             for oracle in oracles.iter_mut() {
                 if let Some(text) = ask(&mut **oracle, &scene) {
                     alarms.push((oracle.name(), text));

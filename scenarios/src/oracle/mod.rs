@@ -195,6 +195,9 @@ pub trait Oracle: Send {
     /// Its name in reports.
     fn name(&self) -> &'static str;
 
+    /// It sits down: what is there already was there before.
+    fn begin(&mut self, _scene: &Scene<'_>) {}
+
     /// The operator sends a request.
     fn sent(&mut self, _letter: &Letter, _scene: &Scene<'_>) -> Option<String> {
         None

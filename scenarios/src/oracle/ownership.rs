@@ -22,7 +22,7 @@ pub(super) struct Ownership {
 
 impl Ownership {
     fn judge(&self, component: &Component, object: &Value, now: &dyn Fn(&str) -> bool) -> Option<String> {
-        let namespace = object["metadata"]["namespace"].as_str()?;
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
         let key = super::member::key_of(object);
         let owners = owners(object);
         let Some(target) = component.record.target.as_ref().filter(|target| target.profile.is_some()) else {
@@ -45,6 +45,16 @@ impl Ownership {
 impl Oracle for Ownership {
     fn name(&self) -> &'static str {
         "ownership"
+    }
+
+    fn begin(&mut self, scene: &Scene<'_>) {
+        let objects = scene.clusters.values().flat_map(|cluster| cluster.snapshot.objects());
+        for object in objects {
+            if let Some(set) = anchored_set(object.value) {
+                let uid = object.value["metadata"]["uid"].as_str().unwrap_or_default();
+                self.anchors.entry(set.into()).or_default().insert(uid.into());
+            }
+        }
     }
 
     fn seen(&mut self, seen: &Seen<'_>, scene: &Scene<'_>) -> Option<String> {

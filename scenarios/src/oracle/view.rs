@@ -108,12 +108,16 @@ impl View {
             return;
         }
         self.revision = hub.revision();
-        self.components = ComponentKind::ALL
-            .into_iter()
-            .flat_map(|kind| {
-                hub.list(GROUP, kind.kind(), "").into_iter().filter_map(move |v| Component::read(kind, &v))
-            })
-            .collect();
+        // Most writes to the hub are about something else.
+        let mut known = std::mem::take(&mut self.components);
+        for kind in ComponentKind::ALL {
+            self.components.extend(hub.list(GROUP, kind.kind(), "").into_iter().filter_map(|value| {
+                match known.iter().position(|component| Arc::ptr_eq(&component.value, &value)) {
+                    Some(same) => Some(known.swap_remove(same)),
+                    None => Component::read(kind, &value),
+                }
+            }));
+        }
         let profiles = hub.list(PROFILE_GROUP, "ClusterProfile", FLEET);
         self.profiles = profiles.iter().filter_map(|profile| lead(profile)).collect();
     }

@@ -6,6 +6,7 @@
 mod act;
 pub mod campaign;
 pub mod cast;
+pub mod frozen;
 pub mod kind;
 pub mod model;
 pub mod play;

@@ -15,6 +15,9 @@ use super::stage::{Stage, set_of_role};
 use crate::oracle::member::{anchored_set, key_of, set_of};
 use crate::story::inventory;
 
+/// Objects as the installations that share them want them.
+type Wanted<'a> = BTreeMap<&'a ObjectKey, Vec<&'a Value>>;
+
 /// The first difference between a stage and what must be there; `None` when there is none.
 pub fn difference(stage: &Stage, references: &References) -> Option<String> {
     let installed_roles = match roles(stage) {
@@ -24,12 +27,11 @@ pub fn difference(stage: &Stage, references: &References) -> Option<String> {
     let sites = stage.world.network.sites();
     sites.values().filter(|site| site.name != SPARE).find_map(|site| {
         let here = installed_roles.iter().filter(|role| ROLES[**role].site() == site.name);
-        let mut wanted: BTreeMap<ObjectKey, Vec<Value>> = BTreeMap::new();
-        for role in here {
-            let shape = stage.shapes.get(role)?;
-            for (key, object) in &references.get(*role, *shape).objects {
-                wanted.entry(key.clone()).or_default().push(object.clone());
-            }
+        let here = here.map(|role| Some(references.get(*role, *stage.shapes.get(role)?)));
+        let here = here.collect::<Option<Vec<_>>>()?;
+        let mut wanted: Wanted<'_> = BTreeMap::new();
+        for (key, object) in here.iter().flat_map(|reference| &reference.objects) {
+            wanted.entry(key).or_default().push(object);
         }
         let live = installed(&site.server.snapshot());
         missing_or_wrong(&wanted, &live, &site.name).or_else(|| left_over(stage, site, &wanted))
@@ -68,15 +70,11 @@ fn conditions(component: &Value) -> String {
     conditions.into_iter().flatten().filter_map(text).collect::<Vec<_>>().join("; ")
 }
 
-fn missing_or_wrong(
-    wanted: &BTreeMap<ObjectKey, Vec<Value>>,
-    live: &BTreeMap<ObjectKey, Value>,
-    site: &str,
-) -> Option<String> {
+fn missing_or_wrong(wanted: &Wanted<'_>, live: &BTreeMap<ObjectKey, Value>, site: &str) -> Option<String> {
     wanted.iter().find_map(|(key, likes)| match live.get(key) {
         None => Some(format!("{key} is missing on {site}")),
         // What two installations share is as one of them wants it.
-        Some(live) if likes.contains(live) => None,
+        Some(live) if likes.contains(&live) => None,
         Some(live) => {
             let wanted = likes.first()?;
             Some(format!("{key} on {site} is not as it should be: {}", first_difference("", wanted, live)))
@@ -97,11 +95,7 @@ fn first_difference(path: &str, wanted: &Value, live: &Value) -> String {
 }
 
 /// What is on a cluster, and was not before, and nobody wants.
-fn left_over(
-    stage: &Stage,
-    site: &crate::network::Site,
-    wanted: &BTreeMap<ObjectKey, Vec<Value>>,
-) -> Option<String> {
+fn left_over(stage: &Stage, site: &crate::network::Site, wanted: &Wanted<'_>) -> Option<String> {
     let before = stage.before.get(&site.name)?;
     let now = inventory(site);
     let strangers: BTreeSet<String> = stage
@@ -112,6 +106,9 @@ fn left_over(
         .collect();
     let unknown: BTreeSet<&String> =
         now.keys().filter(|key| !before.contains(*key) && !strangers.contains(*key)).collect();
+    if unknown.is_empty() {
+        return None;
+    }
     let snapshot = site.server.snapshot();
     let left: Vec<String> = snapshot
         .objects()
@@ -135,7 +132,7 @@ fn belongs(
     site: &crate::network::Site,
     key: &ObjectKey,
     object: &Value,
-    wanted: &BTreeMap<ObjectKey, Vec<Value>>,
+    wanted: &Wanted<'_>,
 ) -> bool {
     let kind = key.kind.kind.as_str();
     if stage.tolerated.contains(&(site.name.clone(), key.clone())) {

@@ -56,7 +56,7 @@ pub fn play(script: &Script, references: &References, meddler: Option<Arc<dyn Me
 }
 
 async fn perform(script: &Script, references: &References, meddler: Option<Arc<dyn Meddler>>) -> Outcome {
-    let mut stage = Stage::set(Seed(script.seed), references.usual_millis());
+    let mut stage = Stage::set(Seed(script.seed), references);
     if let Some(meddler) = meddler {
         stage.world.network.set_meddler(meddler);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use knative_operator::manifest::ObjectKey;
+use knative_operator::manifest::{Library, ObjectKey};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -25,19 +25,28 @@ pub struct Reference {
 
 type Known = BTreeMap<(usize, Shape), Arc<Reference>>;
 
-/// References made so far. A cheap handle, for all threads of a campaign.
+/// References made so far, and releases parsed so far. A cheap handle, for all threads of a campaign.
 #[derive(Clone, Default)]
-pub struct References(Arc<Mutex<Known>>);
+pub struct References {
+    known: Arc<Mutex<Known>>,
+    library: Library,
+}
 
 impl References {
     /// The installation of a role with a shape.
     pub fn get(&self, role: usize, shape: Shape) -> Arc<Reference> {
         let shape = Shape { version: shape.version % 2, variant: shape.variant % super::cast::VARIANTS };
-        if let Some(known) = self.0.lock().get(&(role, shape)) {
+        if let Some(known) = self.known.lock().get(&(role, shape)) {
             return known.clone();
         }
-        let made = Arc::new(crate::runtime::run(move || make(role, shape)));
-        self.0.lock().entry((role, shape)).or_insert(made).clone()
+        let options = Options { library: self.library.clone(), ..Options::new(Seed(0)) };
+        let made = Arc::new(crate::runtime::run(move || make(role, shape, options)));
+        self.known.lock().entry((role, shape)).or_insert(made).clone()
+    }
+
+    /// Parsed releases.
+    pub fn library(&self) -> &Library {
+        &self.library
     }
 
     /// How long the install of [`super::cast::CALM_ROLE`] takes when nothing happens.
@@ -47,9 +56,9 @@ impl References {
     }
 }
 
-async fn make(role: usize, shape: Shape) -> Reference {
+async fn make(role: usize, shape: Shape, options: Options) -> Reference {
     let actor = &ROLES[role];
-    let mut world = World::new(Options::new(Seed(0)));
+    let mut world = World::new(options);
     if let Some(spoke) = actor.spoke {
         world.add_spoke(spoke);
     }

@@ -15,9 +15,10 @@ use serde_json::{Value, json};
 
 use super::cast::{ROLES, SPARE, SPOKES, Shape};
 use super::kind::Kind;
+use super::reference::References;
 use crate::network::Site;
 use crate::oracle::view::Component;
-use crate::oracle::{Facts, Jury, all};
+use crate::oracle::{Facts, Jury, Oracle, all};
 use crate::seed::Seed;
 use crate::story::{component, id, inventory};
 use crate::world::{FLEET, Options, PROFILE_GROUP, World, address, profile};
@@ -70,23 +71,52 @@ pub struct Stage {
 
 impl Stage {
     /// A world in which nothing has happened yet, with its operator running.
-    pub fn set(seed: Seed, usual_millis: u64) -> Self {
-        let mut world = World::new(Options { leases: true, ..Options::new(seed) });
-        world.network.remember_answers();
-        let facts = Facts::default();
-        let jury = Jury::watch(&world, facts.clone(), all(usual_millis));
-        let mut leads = BTreeMap::new();
+    pub fn set(seed: Seed, references: &References) -> Self {
+        let mut stage = Self::empty(seed, references);
+        stage.world.start_operator();
+        stage
+    }
+
+    /// A world in which nothing has happened yet, without an operator.
+    pub fn empty(seed: Seed, references: &References) -> Self {
+        let mut world = World::new(Self::options(seed, references));
         for spoke in SPOKES {
             world.attach_spoke(spoke);
-            let lead = Lead { address: address(spoke), healthy: true, authority: 0, published: 0 };
-            leads.insert(spoke, lead);
         }
         world.attach_spoke(SPARE);
-        world.network.set_authority(&address(SPARE), &authority(SPARE, 0));
         for role in ROLES {
             world.create_namespace(&world.hub, role.id.1);
         }
-        let mut stage = Self {
+        let home = |spoke| Lead { address: address(spoke), healthy: true, authority: 0, published: 0 };
+        let leads = SPOKES.into_iter().map(|spoke| (spoke, home(spoke))).collect();
+        let mut stage = Self::around(world, leads, all(references.usual_millis()));
+        for spoke in SPOKES {
+            stage.write_profile(spoke);
+        }
+        for site in stage.world.network.sites().values() {
+            stage.note_beginning(site);
+        }
+        stage
+    }
+
+    pub(super) fn options(seed: Seed, references: &References) -> Options {
+        Options { leases: true, library: references.library().clone(), ..Options::new(seed) }
+    }
+
+    /// A world as it is, with what profiles say in it, judged from now on.
+    pub(super) fn around(
+        world: World,
+        leads: BTreeMap<&'static str, Lead>,
+        oracles: Vec<Box<dyn Oracle>>,
+    ) -> Self {
+        world.network.remember_answers();
+        world.network.set_authority(&address(SPARE), &authority(SPARE, 0));
+        for (spoke, lead) in &leads {
+            world.network.set_authority(&address(spoke), &authority(spoke, lead.authority));
+        }
+        let facts = Facts::default();
+        let jury = Jury::watch(&world, facts.clone(), oracles);
+        Self {
             world,
             facts,
             jury,
@@ -100,16 +130,7 @@ impl Stage {
             strangers: 0,
             healed: false,
             pending: Vec::new(),
-        };
-        for spoke in SPOKES {
-            stage.world.network.set_authority(&address(spoke), &authority(spoke, 0));
-            stage.write_profile(spoke);
         }
-        for site in stage.world.network.sites().values() {
-            stage.note_beginning(site);
-        }
-        stage.world.start_operator();
-        stage
     }
 
     /// What is on a cluster now was there before anything was installed.

@@ -1,15 +1,19 @@
-//! The flows that are swept: one thing that a user does, in a world that is otherwise left alone.
+//! The flows that are swept: one thing that a user does, in a world that is otherwise left alone, or in which one thing
+//! happens that operators must always expect: another leader, other credentials.
 
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
 
+use crate::issuer::Behaviour;
 use crate::search::cast::{ROLES, Shape};
-use crate::search::stage::Stage;
+use crate::search::stage::{Stage, authority};
 use crate::story::id;
+use crate::strike::OUTAGE;
+use crate::world::address;
 
-/// What the user does.
+/// What the user does, and what happens meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
@@ -21,6 +25,29 @@ pub enum Action {
     Reconfigure,
     /// Deletes it.
     Delete,
+    /// Creates it; in the middle of the work the leader loses the hub, and only the hub, and another replica takes over.
+    Failover,
+    /// Creates it; tokens live for seconds, and in the middle of the work all of them are revoked and the spoke gets
+    /// another certificate authority, of which the profile tells later.
+    Rotation,
+}
+
+impl Action {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Install, Self::Upgrade, Self::Reconfigure, Self::Delete, Self::Failover, Self::Rotation];
+
+    /// The first part of the names of its flows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Install => "install",
+            Self::Upgrade => "upgrade",
+            Self::Reconfigure => "reconfigure",
+            Self::Delete => "delete",
+            Self::Failover => "failover",
+            Self::Rotation => "rotation",
+        }
+    }
 }
 
 /// An action on one of the two kinds, on a spoke.
@@ -32,52 +59,59 @@ pub struct Flow {
     pub role: usize,
 }
 
-/// All of them.
-pub const FLOWS: [Flow; 8] = [
-    Flow { action: Action::Install, role: 0 },
-    Flow { action: Action::Install, role: 1 },
-    Flow { action: Action::Upgrade, role: 0 },
-    Flow { action: Action::Upgrade, role: 1 },
-    Flow { action: Action::Reconfigure, role: 0 },
-    Flow { action: Action::Reconfigure, role: 1 },
-    Flow { action: Action::Delete, role: 0 },
-    Flow { action: Action::Delete, role: 1 },
-];
-
 /// What is installed before everything but an install.
-const BEFORE: Shape = Shape { version: 0, variant: 0 };
+pub(super) const BEFORE: Shape = Shape { version: 0, variant: 0 };
+/// How long operators take to open their watches and to look at what is installed.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// How many requests are the middle of an install.
+const MIDDLE: usize = 60;
+/// How long tokens live while credentials rotate.
+const TOKEN_LIFE: Duration = Duration::from_secs(5);
+/// How long a profile speaks of an authority that the cluster has no more.
+const PUBLISHED_AFTER: Duration = Duration::from_secs(5);
 
 impl Flow {
+    /// All of them.
+    pub fn all() -> Vec<Self> {
+        Action::ALL.into_iter().flat_map(|action| [0, 1].map(|role| Self { action, role })).collect()
+    }
+
+    /// Those that are called `name`, or whose action is; `all` is every one.
+    pub fn named(name: &str) -> Vec<Self> {
+        let is_meant = |flow: &Self| name == "all" || flow.name() == name || flow.action.name() == name;
+        Self::all().into_iter().filter(is_meant).collect()
+    }
+
     /// `install-serving`, `delete-eventing` ...
     pub fn name(&self) -> String {
         let kind = if ROLES[self.role].id.0 == "KnativeServing" { "serving" } else { "eventing" };
-        let action = match self.action {
-            Action::Install => "install",
-            Action::Upgrade => "upgrade",
-            Action::Reconfigure => "reconfigure",
-            Action::Delete => "delete",
-        };
-        format!("{action}-{kind}")
+        format!("{}-{kind}", self.action.name())
     }
 
-    /// Brings the stage to where the flow begins.
+    /// The role that is installed when the flow begins.
+    pub fn installed(&self) -> Option<usize> {
+        let before = matches!(self.action, Action::Upgrade | Action::Reconfigure | Action::Delete);
+        before.then_some(self.role)
+    }
+
+    /// Starts the operators, and lets them look at what is there.
     pub async fn prepare(&self, stage: &mut Stage) {
-        if self.action == Action::Install {
-            // Watches open.
-            stage.pass(Duration::from_secs(1)).await;
-            return;
+        stage.world.start_operator();
+        match self.action {
+            Action::Failover => stage.world.start_rival(),
+            Action::Rotation => stage.world.issuer.set_default(Behaviour::Issue(TOKEN_LIFE)),
+            _ => {}
         }
-        stage.create(self.role, BEFORE);
-        stage.world.ready(ROLES[self.role].id, BEFORE.version()).await;
-        // Its last status is written, its Jobs are recorded as finished.
-        stage.pass(Duration::from_secs(70)).await;
+        stage.pass(FIRST_LOOK).await;
     }
 
     /// Does what the user does.
     pub fn begin(&self, stage: &mut Stage) {
         let actor = &ROLES[self.role];
         match self.action {
-            Action::Install => drop(stage.create(self.role, Shape { version: 1, variant: 0 })),
+            Action::Install | Action::Failover | Action::Rotation => {
+                stage.create(self.role, Shape { version: 1, variant: 0 });
+            }
             Action::Upgrade => self.reshape(stage, Shape { version: 1, ..BEFORE }),
             Action::Reconfigure => self.reshape(stage, Shape { variant: 1, ..BEFORE }),
             Action::Delete => {
@@ -85,6 +119,62 @@ impl Flow {
                 stage.world.delete(&stage.world.hub, id(actor.id));
             }
         }
+    }
+
+    /// After how many requests something happens besides.
+    pub fn turns_at(&self) -> Option<usize> {
+        matches!(self.action, Action::Failover | Action::Rotation).then_some(MIDDLE)
+    }
+
+    /// What happens then; how long until [`Flow::calm_down`].
+    pub fn turn(&self, stage: &mut Stage) -> Duration {
+        match self.action {
+            Action::Failover => {
+                stage.touch("operator");
+                stage.facts.set_unruly("operator", "severed", true);
+                if let Some(leader) = stage.world.leader() {
+                    stage.world.sever(leader);
+                }
+                OUTAGE
+            }
+            Action::Rotation => {
+                let spoke = self.spoke();
+                stage.touch(spoke);
+                stage.facts.set_unruly(spoke, "authority", true);
+                stage.world.issuer.revoke_all(&address(spoke));
+                if let Some(lead) = stage.leads.get_mut(spoke) {
+                    lead.authority += 1;
+                    let wanted = authority(spoke, lead.authority);
+                    stage.world.network.set_authority(&address(spoke), &wanted);
+                }
+                PUBLISHED_AFTER
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Ends what [`Flow::turn`] began.
+    pub fn calm_down(&self, stage: &mut Stage) {
+        match self.action {
+            Action::Failover => {
+                stage.world.mend();
+                stage.facts.set_unruly("operator", "severed", false);
+                stage.touch("operator");
+            }
+            Action::Rotation => {
+                let spoke = self.spoke();
+                if let Some(lead) = stage.leads.get_mut(spoke) {
+                    lead.published = lead.authority;
+                }
+                stage.write_profile(spoke);
+                stage.facts.set_unruly(spoke, "authority", false);
+            }
+            _ => {}
+        }
+    }
+
+    fn spoke(&self) -> &'static str {
+        ROLES[self.role].site()
     }
 
     fn reshape(&self, stage: &mut Stage, shape: Shape) {

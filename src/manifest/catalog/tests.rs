@@ -203,6 +203,16 @@ async fn a_release_is_parsed_once_and_shared() {
 }
 
 #[tokio::test]
+async fn catalogs_with_one_library_parse_a_release_once() {
+    let library = Library::default();
+    let (first, second) = (catalog().with_library(library.clone()), catalog().with_library(library));
+    let path = "/d/knative-serving/1.23.0";
+    let parsed = first.bundled(path).await.unwrap();
+    assert!(Arc::ptr_eq(&parsed, &second.bundled(path).await.unwrap()));
+    assert!(!Arc::ptr_eq(&parsed, &catalog().bundled(path).await.unwrap()), "others have their own");
+}
+
+#[tokio::test]
 async fn w25_a_url_is_parsed_again_only_when_its_bytes_changed() {
     let catalog = Catalog::new(Arc::new(Changing::default()), "/d");
     let urls = [ManifestUrl { url: "https://h/a.yaml".into() }];

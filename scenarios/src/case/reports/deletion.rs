@@ -3,14 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use serde_json::json;
 
 use super::*;
 use crate::issuer::Behaviour;
 use crate::runtime::run;
 use crate::search::campaign::in_parallel;
-use crate::strike::Blow;
+use crate::strike::{Blow, Stroke};
 
 #[test]
 fn br01_a_deletion_whose_profile_is_gone_backs_off_for_an_hour_and_ends_by_the_users_word() {
@@ -179,7 +178,7 @@ fn shortened(nth: usize, blow: Blow) -> (bool, bool) {
             }
         };
         world.network.set_tap(Arc::new(Onlooker { sent, seen: |_: &Seen<'_>| {} }));
-        world.network.strike.arm(nth, blow);
+        world.network.strike.arm(&[Stroke { after: nth, blow }]);
         world.start_operator();
         for _ in 0..20 {
             world.pass(Duration::from_millis(500)).await;
@@ -190,7 +189,7 @@ fn shortened(nth: usize, blow: Blow) -> (bool, bool) {
         let there = |name| find(&east, config_map(name)).is_some();
         assert!(there("b"));
         let role = find(&east, ("rbac.authorization.k8s.io", "ClusterRole", "", "a")).is_some();
-        (world.network.strike.landed(), there("a") || role)
+        (!world.network.strike.landed().is_empty(), there("a") || role)
     })
 }
 

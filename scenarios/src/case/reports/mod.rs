@@ -3,14 +3,28 @@
 //!
 //! Here are the words that the tests share.
 
+mod collection;
+mod credentials;
 mod deletion;
+mod doubles;
+mod fields;
+mod finalizers;
+mod identity;
+mod isolation;
+mod status;
+mod upgrade;
+mod watches;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fake_apiserver::FakeApiServer;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt};
 
 use crate::network::Site;
 use crate::seed::Seed;
@@ -174,7 +188,7 @@ where
 
 /// Restarts an operator that a strike has killed.
 async fn revive(world: &mut World) {
-    while world.network.strike.take_crash() {
+    while !world.network.strike.take_crashes().is_empty() {
         world.pass(Duration::from_secs(1)).await;
         world.start_operator();
     }
@@ -188,4 +202,40 @@ fn conditions(world: &World, component: Id) -> String {
 /// A Serving beside the usual one.
 fn another(namespace: &str, name: &str, spec: &Value) -> Value {
     component(("KnativeServing", namespace, name), spec)
+}
+
+/// What the operator logs on this thread from now on, at `info` and above.
+fn listen() -> (tracing::subscriber::DefaultGuard, Log) {
+    let log = Log::default();
+    let filter = tracing_subscriber::filter::LevelFilter::INFO;
+    let subscriber = tracing_subscriber::registry().with(log.clone().with_filter(filter));
+    (tracing::subscriber::set_default(subscriber), log)
+}
+
+/// Lines of a log.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().clone()
+    }
+
+    fn panics(&self) -> Vec<String> {
+        self.lines().into_iter().filter(|line| line.contains("panicked")).collect()
+    }
+}
+
+impl<S: tracing::Subscriber> Layer<S> for Log {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        struct Line(String);
+        impl tracing::field::Visit for Line {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                self.0 += &format!("{field}={value:?} ");
+            }
+        }
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        self.0.lock().push(line.0);
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use knative_operator::target::grant::ProfileAccess;
 use serde_json::json;
 
-use super::{east, left_behind};
+use super::{east, find, left_behind, must_find, parts, permit};
 use crate::runtime::run;
 use crate::seed::Seed;
 use crate::story::{GRANTS, SERVING, component, definition, grant, id, inventory, serving};
@@ -103,7 +103,33 @@ fn w47_roles_that_are_installed_do_not_become_rights_of_the_operator() {
             object["spec"]["additionalManifests"] =
                 json!([{"URL": url}, {"URL": "https://example.org/treasure.yaml"}]);
         });
-        let text = world.says(SERVING, "InstallSucceeded", "False", "Error").await;
+        let text = world.says(SERVING, "InstallSucceeded", "False", "ObjectsRejected").await;
         assert!(text.contains("treasures") && text.contains("403 Forbidden"), "{text}");
+    });
+}
+
+#[test]
+fn a_kind_that_may_not_be_seen_does_not_keep_the_others_from_being_upgraded_and_repaired() {
+    run(|| async {
+        let world = super::world(6);
+        let url = "https://example.org/treasure.yaml";
+        world.files.put(url, "{apiVersion: example.org/v1, kind: Treasure, metadata: {name: gold}}");
+        world.create(&east(&world), definition(("example.org", "Treasure", "treasures"), "Namespaced"));
+        let mut resource = serving("1.22.0", Some("east"));
+        resource["spec"]["additionalManifests"] = json!([{"URL": url}]);
+        world.submit(resource);
+        let text = world.says(SERVING, "InstallSucceeded", "False", "ObjectsRejected").await;
+        assert!(text.contains("Treasure.example.org knative-serving/gold"), "{text}");
+        world.set_version(SERVING, "1.23.0");
+        world.pass(Duration::from_secs(60)).await;
+        let network = "ConfigMap. knative-serving/config-network";
+        let version =
+            must_find(&east(&world), network)["metadata"]["labels"]["app.kubernetes.io/version"].clone();
+        assert_eq!(version, "1.23.0");
+        world.delete(&east(&world), parts(network));
+        world.pass(Duration::from_secs(120)).await;
+        assert!(find(&east(&world), network).is_some());
+        permit(&world, &east(&world), "example.org", "treasures");
+        world.ready(SERVING, "1.23.0").await;
     });
 }

@@ -130,6 +130,27 @@ fn w16_an_additional_manifest_that_is_nowhere_to_be_read_any_more_can_be_dropped
 }
 
 #[test]
+fn w16_removal_does_not_need_the_release_that_was_installed() {
+    run(|| async {
+        let mut world = world(8);
+        let before = inventory(&east(&world));
+        world.submit(serving("1.22.0", Some("east")));
+        world.ready(SERVING, "1.22.0").await;
+        // Another image of the operator, without that release.
+        let read = world.files.reads().into_keys().filter(|path| path.contains("1.22"));
+        let read: Vec<_> = read.collect();
+        assert!(read.len() > 4, "{read:?}");
+        read.iter().for_each(|path| world.files.break_file(path, "not in this image"));
+        world.change_image();
+        world.start_operator();
+        world.says(SERVING, "InstallSucceeded", "False", "Error").await;
+        world.delete(&world.hub, id(SERVING));
+        world.gone(SERVING).await;
+        assert_eq!(left_behind(&before, &east(&world)), [""; 0]);
+    });
+}
+
+#[test]
 fn a_release_that_brings_no_namespace_leaves_that_of_the_release_before() {
     run(|| async {
         let world = world(7);

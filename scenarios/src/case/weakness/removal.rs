@@ -13,7 +13,7 @@ use crate::world::{PROFILE_GROUP, address};
 #[test]
 fn w14_a_local_removal_is_complete_although_istio_went_first() {
     run(|| async {
-        let world = world(1);
+        let mut world = world(1);
         add_istio(&world, &world.hub);
         world.create_namespace(&world.hub, "knative-serving");
         let before = inventory(&world.hub);
@@ -25,6 +25,8 @@ fn w14_a_local_removal_is_complete_although_istio_went_first() {
             let name = format!("{plural}.{group}");
             world.delete(&world.hub, ("apiextensions.k8s.io", "CustomResourceDefinition", "", &name));
         }
+        // One that never saw Istio's kinds.
+        world.start_operator();
         world.delete(&world.hub, id(SERVING));
         world.gone(SERVING).await;
         assert_eq!(left_behind(&before, &world.hub), [""; 0]);
