@@ -79,6 +79,8 @@ reasons! {
         "upgrade it, or lower KUBERNETES_MIN_VERSION at your own risk";
     TargetNamespaceTerminating: "the namespace on the cluster is being deleted",
         "wait, or remove what blocks its deletion";
+    AnchorTerminating: "the anchor on the cluster is being deleted, and what it owns with it",
+        "wait, or remove what blocks the deletion of an object that it owns";
     ObjectsRejected: "the cluster refused some objects",
         "read the message; other objects were applied";
     PruneFailed: "objects of an earlier release could not be removed",

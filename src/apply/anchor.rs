@@ -52,6 +52,11 @@ impl Anchor {
         self.0.uid()
     }
 
+    /// Whether it is being deleted, and everything that it owns with it.
+    pub fn is_terminating(&self) -> bool {
+        self.0.value()["metadata"]["deletionTimestamp"].is_string()
+    }
+
     /// Its identity.
     pub fn key(&self) -> ObjectKey {
         self.0.key()
@@ -76,6 +81,19 @@ pub enum AnchorError {
         cluster: String,
         /// What keeps it from going.
         held_by: Option<String>,
+    },
+    /// The anchor is being deleted: whatever were installed under it would go with it.
+    #[error(
+        "anchor ConfigMap {namespace}/{name} on {cluster} is terminating; the install goes on when it is gone, and \
+         everything that it owns"
+    )]
+    Terminating {
+        /// Namespace of the anchor.
+        namespace: String,
+        /// Name of the anchor.
+        name: String,
+        /// The cluster.
+        cluster: String,
     },
     /// Somebody else owns this installation.
     #[error(

@@ -45,6 +45,7 @@ impl StepError {
         Self::Plan(_) => "plan",
         Self::Anchor(AnchorError::OwnedElsewhere { .. }) => "anchor-owned-elsewhere",
         Self::Anchor(AnchorError::NamespaceTerminating { .. }) => "namespace-terminating",
+        Self::Anchor(AnchorError::Terminating { .. }) => "anchor-terminating",
         Self::Anchor(AnchorError::Cluster(_)) => "anchor",
         Self::Target(_) => "target",
         Self::Hub(_) => "hub",

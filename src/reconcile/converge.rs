@@ -198,6 +198,11 @@ impl Reconciler {
             return Err(AnchorError::NamespaceTerminating { namespace, cluster, held_by }.into());
         }
         let anchor = claim.ensure(found, &session.record.inventory).await?;
+        if anchor.is_terminating() {
+            self.withdraw_webhooks(session, target, Some(&anchor), peers).await?;
+            let (ObjectKey { namespace, name, .. }, cluster) = (anchor.key(), target.cluster.name().into());
+            return Err(AnchorError::Terminating { namespace, name, cluster }.into());
+        }
         let owner_uid = anchor.uid().to_owned();
         if owner_uid == planned_uid {
             return Ok(Planned { desired, owner_uid, upkeep, drifted: Vec::new() });

@@ -57,6 +57,7 @@ impl StepError {
             Self::Anchor(AnchorError::NamespaceTerminating { .. }) => {
                 install(Reason::TargetNamespaceTerminating)
             }
+            Self::Anchor(AnchorError::Terminating { .. }) => install(Reason::AnchorTerminating),
             Self::Anchor(AnchorError::Cluster(error)) | Self::Target(error) => match &error.failure {
                 failure if failure.is_unreachable() => target(probe_reason(failure)),
                 failure @ (Failure::Credentials(_) | Failure::Refused { code: 401, .. }) => {

@@ -121,6 +121,27 @@ fn an_anchor_that_somebody_forges_stops_everything_until_the_user_says_whose_it_
 }
 
 #[test]
+fn an_anchor_on_its_way_out_is_waited_for_and_takes_nothing_new_along() {
+    run(|| async {
+        let (world, spoke) = with_serving(8).await;
+        let wanted = shape(&spoke);
+        spoke.server.pause_gc();
+        world.delete(&world.hub, id(SERVING));
+        world.pass(Duration::from_secs(10)).await;
+        let policy = json!({"operator.knative.dev/deletion-policy": "orphan"});
+        world.edit(&world.hub, id(SERVING), |object| object["metadata"]["annotations"] = policy);
+        world.gone(SERVING).await;
+        let old = anchor(&spoke).expect("the garbage collector rests")["metadata"]["uid"].clone();
+        world.submit(serving("1.23.0", Some("east")));
+        world.says(SERVING, "InstallSucceeded", "False", "AnchorTerminating").await;
+        spoke.server.resume_gc();
+        world.ready(SERVING, "1.23.0").await;
+        assert_ne!(anchor(&spoke).expect("a new one")["metadata"]["uid"], old);
+        assert_eq!(shape(&spoke), wanted);
+    });
+}
+
+#[test]
 fn a_spoke_restored_from_a_backup_becomes_what_it_was() {
     run(|| async {
         let (mut world, spoke) = with_serving(4).await;
