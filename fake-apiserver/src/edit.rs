@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::controllers::crd;
 use crate::options::{DeleteOptions, Propagation};
 use crate::registry::Served;
 use crate::server::FakeApiServer;
 use crate::state::{Call, State};
 use crate::status::{Answer, Status};
+use crate::storage::object_key;
 use crate::verb::update::{Origin, update};
 use crate::verb::{body, create, delete, get};
 
@@ -32,6 +34,33 @@ impl FakeApiServer {
             let mut call = self.call_for(state, &object)?;
             let object = body::read_value(&mut call, object)?;
             create::create(state, &mut call, object, false).map(|stored| stored.value.clone())
+        })
+    }
+
+    /// Puts objects exactly as another cluster had stored them, with their UIDs, versions and managed fields. Nothing is
+    /// validated, defaulted or asked of admission; controllers take them for new ones. Meant for a cluster that nobody
+    /// watches yet. Returns how many there were.
+    ///
+    /// # Errors
+    /// With the first object whose kind or version nobody serves; those before it are there then.
+    pub fn put_recorded(&self, objects: impl IntoIterator<Item = Value>) -> Answer<usize> {
+        let (definitions, others): (Vec<_>, Vec<_>) =
+            objects.into_iter().partition(|object| object["kind"] == "CustomResourceDefinition");
+        let now = self.now();
+        self.change(|state| {
+            let mut count = 0;
+            for object in definitions.into_iter().chain(others) {
+                let call = self.call_for(state, &object)?;
+                let definition = object["kind"] == "CustomResourceDefinition";
+                let key = object_key(&call.namespace, &call.name);
+                state.storage.put_as_it_was(call.resource().storage.clone(), key, object);
+                if definition {
+                    crd::settle(state, &call.name, now);
+                }
+                count += 1;
+            }
+            state.storage.forget_history();
+            Ok(count)
         })
     }
 

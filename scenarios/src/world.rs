@@ -64,6 +64,8 @@ pub struct Options {
     pub leases: bool,
     /// Who may use which ClusterProfile.
     pub access: ProfileAccess,
+    /// `KUBERNETES_MIN_VERSION` of the operator, which it hands on to what it installs.
+    pub kubernetes_min_version: Option<String>,
     /// A permission that the operator does not have.
     pub missing: Option<Rule>,
     /// What other worlds have parsed of the same releases.
@@ -82,6 +84,7 @@ impl Options {
             extra_draws: 0,
             leases: false,
             access: ProfileAccess::default(),
+            kubernetes_min_version: None,
             missing: None,
             library: Library::default(),
         }
@@ -364,7 +367,8 @@ impl World {
         let catalog = Catalog::new(Arc::new(self.files.clone()), self.options.bundle.root())
             .with_library(self.options.library.clone());
         let intervals = self.options.intervals.clone();
-        let reconciler = Reconciler::new(targets, catalog, clock, intervals, None);
+        let reconciler =
+            Reconciler::new(targets, catalog, clock, intervals, self.options.kubernetes_min_version.clone());
         let reconciler = Arc::new(reconciler.with_rollouts(LEASE.into()));
         let pacing = Pacing { jitter_seed, ..Pacing::default() };
         let task = tokio::spawn(async move {

@@ -5,7 +5,6 @@
 //! It knows nothing of kinds, admission or HTTP: callers decide what may be written.
 
 mod log;
-#[cfg(feature = "server")]
 mod restore;
 mod snapshot;
 

@@ -34,6 +34,8 @@ mod rollout;
 #[cfg(test)]
 mod shape;
 #[cfg(test)]
+mod takeover;
+#[cfg(test)]
 mod weakness;
 
 pub use reference::reference;
