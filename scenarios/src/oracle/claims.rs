@@ -98,7 +98,7 @@ impl Oracle for Claims {
             let site = site.map(|cluster| cluster.site.as_str()).unwrap_or_default();
             found = found.or_else(|| wrong_version(component));
             let proves =
-                scene.now - scene.facts.touched(site) > RECENT_MILLIS && !scene.facts.is_unruly(site);
+                scene.now - scene.facts.disturbed(site) > RECENT_MILLIS && !scene.facts.is_unruly(site);
             if proves && found.is_none() {
                 found = contradiction(component, scene);
             }

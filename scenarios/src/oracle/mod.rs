@@ -57,6 +57,8 @@ struct Known {
     foreign: BTreeMap<(String, ForeignKey), Value>,
     /// When somebody last did something to a cluster.
     touched: BTreeMap<String, u64>,
+    /// The same without what users ask for.
+    disturbed: BTreeMap<String, u64>,
     /// Clusters with which something is wrong all the time, and what.
     unruly: BTreeSet<(String, &'static str)>,
     resting: bool,
@@ -90,7 +92,19 @@ impl Facts {
 
     /// Somebody does something to a cluster now.
     pub fn touch(&self, site: &str, millis: u64) {
+        let mut known = self.0.lock();
+        known.touched.insert(site.into(), millis);
+        known.disturbed.insert(site.into(), millis);
+    }
+
+    /// A user asks for something on a cluster now. Nothing happens there but by the operator.
+    pub fn ask(&self, site: &str, millis: u64) {
         self.0.lock().touched.insert(site.into(), millis);
+    }
+
+    /// When somebody but the operator last changed something on a cluster, or in the way there.
+    pub fn disturbed(&self, site: &str) -> u64 {
+        self.0.lock().disturbed.get(site).copied().unwrap_or_default()
     }
 
     /// When somebody last did something to a cluster.

@@ -233,7 +233,7 @@ impl Stage {
             return false;
         }
         self.shapes.insert(role, shape);
-        self.touch(actor.site());
+        self.facts.ask(actor.site(), self.now());
         self.world.create(&self.world.hub, component(actor.id, &actor.spec(shape)));
         true
     }
@@ -241,7 +241,7 @@ impl Stage {
     /// Changes the custom resource of a role as a user; whether that was possible.
     pub fn edit(&self, role: usize, change: impl FnOnce(&mut Value)) -> bool {
         let actor = &ROLES[role];
-        self.touch(actor.site());
+        self.facts.ask(actor.site(), self.now());
         self.change(&self.world.hub, id(actor.id), change)
     }
 
