@@ -138,11 +138,13 @@ impl Demo<'_> {
         });
         self.world.pass(Duration::from_secs(600)).await;
         let window = self.world.trace.requests_since(start);
-        let writes: Vec<_> = window.iter().filter(|request| request.is_write()).collect();
+        // The hub is told of it, in a condition and an Event.
+        let on_spokes = window.iter().filter(|request| request.is_write() && request.cluster != "hub");
+        let writes: Vec<_> = on_spokes.collect();
         let repaired = matches!(writes.as_slice(), [Exchange { cluster, path, .. }]
             if cluster == "east" && path.contains("/services/webhook"));
         let text = format!(
-            "a Service is edited by hand on east; in the next 10 min {} of {} requests is a write: the repair",
+            "a Service is edited by hand on east; in the next 10 min {} of {} requests writes to a spoke: the repair",
             writes.len(),
             window.len()
         );
