@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fake_apiserver::fault::{Action, Match, Rule};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::network::Site;
 use crate::story::{component, serving};
@@ -13,6 +14,8 @@ use crate::world::{Options, World};
 const LOOK: Duration = Duration::from_millis(250);
 /// Long enough for the largest fleet.
 const PATIENCE: Duration = Duration::from_secs(4 * 3600);
+/// The release that every spoke gets.
+const VERSION: &str = "1.23.0";
 
 /// How large, and how ill.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -35,7 +38,7 @@ impl Size {
 /// What came of it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Figures {
-    /// Seconds from the creation of all resources until each healthy one was Ready, in order.
+    /// See [`install`].
     pub ready_secs: Vec<f64>,
     /// Requests of the operator until the last healthy one was Ready.
     pub requests: usize,
@@ -43,30 +46,51 @@ pub struct Figures {
     pub rest_requests: f64,
     /// Writes at rest, on all clusters together, Leases left out.
     pub rest_writes: usize,
-    /// What the caller's measure of memory fell by when the operator went: what it held, in bytes.
-    pub held_bytes: usize,
 }
 
 impl Figures {
-    /// The time within which this share (0 to 1) of the healthy spokes was ready, in seconds.
+    /// See [`percentile`], in seconds.
     pub fn percentile(&self, share: f64) -> f64 {
-        let last = self.ready_secs.len().saturating_sub(1);
-        let place = (self.ready_secs.len() as f64 * share).ceil() as usize;
-        self.ready_secs.get(place.saturating_sub(1).min(last)).copied().unwrap_or_default()
+        percentile(&self.ready_secs, share)
     }
 }
 
-/// Installs the fleet, lets it rest for `rest`, and takes the operator away. `heap` tells how many bytes are in use.
+/// The time within which this share (0 to 1) of the healthy spokes was ready; the times are in order.
+pub fn percentile(times: &[f64], share: f64) -> f64 {
+    let place = (times.len() as f64 * share).ceil() as usize;
+    times.get(place.saturating_sub(1)).copied().unwrap_or_default()
+}
+
+/// Installs a fleet with kourier and lets it rest for `rest`.
+///
+/// # Errors
+/// See [`install`].
+pub async fn measure(options: Options, size: Size, rest: Duration) -> Result<Figures, String> {
+    let mut world = World::new(options);
+    let spec = |spoke: &str| serving(VERSION, Some(spoke))["spec"].clone();
+    let ready_secs = install(&mut world, size, &spec).await?;
+    let requests = world.trace.len();
+    // The last statuses are written, and looks for drift have spread.
+    world.pass(Duration::from_secs(300)).await;
+    let start = world.trace.len();
+    world.pass(rest).await;
+    let seen = world.trace.requests_since(start);
+    let spoke_hours = ready_secs.len().max(1) as f64 * rest.as_secs_f64() / 3600.0;
+    let writes = seen.iter().filter(|request| request.is_write() && !request.path.contains("/leases"));
+    let (rest_requests, rest_writes) = (seen.len() as f64 / spoke_hours, writes.count());
+    Ok(Figures { ready_secs, requests, rest_requests, rest_writes })
+}
+
+/// Puts a fleet into a world and starts the operator. Gives the seconds until each healthy spoke was Ready with its
+/// resource, whose `spec` is made from its name, counted from when all resources were there, in order.
 ///
 /// # Errors
 /// How many healthy spokes are still not ready after hours.
-pub async fn measure(
-    options: Options,
+pub async fn install(
+    world: &mut World,
     size: Size,
-    rest: Duration,
-    heap: impl Fn() -> usize,
-) -> Result<Figures, String> {
-    let mut world = World::new(options);
+    spec: &(dyn Fn(&str) -> Value + Sync),
+) -> Result<Vec<f64>, String> {
     for spoke in 0..size.spokes {
         let site = world.add_spoke(&name(spoke));
         if let Some(how) = size.darkness(spoke) {
@@ -74,46 +98,24 @@ pub async fn measure(
         }
     }
     world.start_operator();
-    for spoke in 0..size.spokes {
-        let spec = &serving("1.23.0", Some(&name(spoke)))["spec"];
-        world.submit(component(id(&name(spoke)), spec));
+    for spoke in (0..size.spokes).map(name) {
+        world.submit(component(id(&spoke), &spec(&spoke)));
     }
-    let mut figures = Figures::default();
     let mut waiting: Vec<usize> = (0..size.spokes).filter(|spoke| size.darkness(*spoke).is_none()).collect();
-    let healthy = waiting.len();
-    let start = tokio::time::Instant::now();
+    let (start, mut times) = (tokio::time::Instant::now(), Vec::new());
     while !waiting.is_empty() && start.elapsed() < PATIENCE {
         world.pass(LOOK).await;
         let now = start.elapsed().as_secs_f64();
         waiting.retain(|spoke| {
-            let ready = world.is_ready(id(&name(*spoke)), "1.23.0");
-            figures.ready_secs.extend(ready.then_some(now));
+            let ready = world.is_ready(id(&name(*spoke)), VERSION);
+            times.extend(ready.then_some(now));
             !ready
         });
     }
-    if !waiting.is_empty() {
-        return Err(format!(
-            "{} of {healthy} healthy spokes are not ready after {PATIENCE:?}",
-            waiting.len()
-        ));
+    match waiting.len() {
+        0 => Ok(times),
+        late => Err(format!("{late} healthy spokes are not ready after {PATIENCE:?}")),
     }
-    figures.requests = world.trace.len();
-    // The last statuses are written, and looks for drift have spread.
-    world.pass(Duration::from_secs(300)).await;
-    let start = world.trace.len();
-    world.pass(rest).await;
-    let seen = world.trace.requests_since(start);
-    let hours = rest.as_secs_f64() / 3600.0;
-    figures.rest_requests = seen.len() as f64 / healthy.max(1) as f64 / hours;
-    figures.rest_writes =
-        seen.iter().filter(|request| request.is_write() && !request.path.contains("/leases")).count();
-    drop(seen);
-    let held = heap();
-    world.stop_operator();
-    // The runtime drops what was aborted when it comes round to it.
-    world.pass(Duration::from_millis(1)).await;
-    figures.held_bytes = held.saturating_sub(heap());
-    Ok(figures)
 }
 
 fn name(spoke: usize) -> String {
@@ -149,20 +151,16 @@ mod tests {
 
     #[test]
     fn a_percentile_is_a_time_that_occurred() {
-        let figures = Figures { ready_secs: vec![1.0, 2.0, 3.0, 4.0], ..Figures::default() };
-        assert_eq!(
-            [figures.percentile(0.0), figures.percentile(0.5), figures.percentile(0.99)],
-            [1.0, 2.0, 4.0]
-        );
-        assert_eq!(Figures::default().percentile(0.5), 0.0);
+        let times = [1.0, 2.0, 3.0, 4.0];
+        assert_eq!([0.0, 0.5, 0.99].map(|share| percentile(&times, share)), [1.0, 2.0, 4.0]);
+        assert_eq!(percentile(&[], 0.5), 0.0);
     }
 
     #[test]
     fn a_small_fleet_with_a_dark_cluster_gets_ready_and_rests_without_a_write() {
         let options = Options::new(Seed(1));
         let size = Size { spokes: 4, dark: 1 };
-        let figures =
-            run(move || async move { measure(options, size, Duration::from_secs(600), || 0).await });
+        let figures = run(move || async move { measure(options, size, Duration::from_secs(600)).await });
         let figures = figures.expect("ready");
         assert_eq!((figures.ready_secs.len(), figures.rest_writes), (3, 0));
         assert!(figures.rest_requests > 0.0);

@@ -300,7 +300,7 @@ async fn send_undisputed(
     let Some(claim) = claim else { return stored };
     match cluster.json_patch(desired, &claim).await {
         Ok(_) => send(cluster, desired, created_for).await,
-        // Somebody else wrote meanwhile: the claim are still there in the next pass.
+        // Somebody else wrote meanwhile: the claim is still there in the next pass.
         Err(error) if error.failure.is_conflict() => stored,
         Err(error) => Err(error),
     }

@@ -6,6 +6,7 @@
 //! - [`ready`]: whether a workload has rolled out (pure);
 //! - [`observe`]: one list per kind;
 //! - [`namespace`]: created with a mark, released only with it and when empty;
+//! - [`ownership`]: claims of others on fields that are ours (pure);
 //! - [`install`]: the phases of a plan, in order;
 //! - [`prune`]: what is not wanted any more;
 //! - [`uninstall`]: the way back.

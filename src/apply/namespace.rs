@@ -76,9 +76,9 @@ pub async fn held_by(cluster: &Cluster, name: &str) -> Result<Option<String>, Cl
     Ok(live.as_ref().and_then(hindrances))
 }
 
-/// The conditions by which the namespace controller says that it does not get on (`k8s.io/api/core/v1`,
-/// NamespaceConditionType).
-fn hindrances(live: &Object) -> Option<String> {
+/// The same of a namespace that was read in full: the conditions by which the namespace controller says that it does not
+/// get on (`k8s.io/api/core/v1`, NamespaceConditionType).
+pub fn hindrances(live: &Object) -> Option<String> {
     const HINDRANCES: [&str; 4] = [
         "NamespaceDeletionDiscoveryFailure",
         "NamespaceDeletionContentFailure",

@@ -191,10 +191,11 @@ impl Reconciler {
         }
         let metadata = namespace_metadata(component);
         let live = namespace::ensure(&target.cluster, &namespace, &me.uid, &metadata).await;
-        if namespace::is_terminating(&live.map_err(StepError::Target)?) {
+        let live = live.map_err(StepError::Target)?;
+        if namespace::is_terminating(&live) {
             self.withdraw_webhooks(session, target, found.as_ref(), peers).await?;
             let cluster = target.cluster.name().into();
-            let held_by = namespace::held_by(&target.cluster, &namespace).await.map_err(StepError::Target)?;
+            let held_by = namespace::hindrances(&live);
             return Err(AnchorError::NamespaceTerminating { namespace, cluster, held_by }.into());
         }
         let anchor = claim.ensure(found, &session.record.inventory).await?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::fleet::{Size, install, percentile};
 use crate::runtime::run;
 use crate::seed::Seed;
 use crate::story::{component, serving};
@@ -76,56 +77,19 @@ fn small_on(spoke: &str, kind: &str, namespace: &str) -> serde_json::Value {
     component((kind, namespace, "ks"), &spec)
 }
 
-/// How a spoke can be dark.
-fn darken(site: &crate::network::Site, how: usize) {
-    use fake_apiserver::fault::{Action, Match, Rule};
-    match how % 3 {
-        0 => site.link.cut(),
-        1 => site.link.black_hole(),
-        _ => drop(site.link.add(Rule { when: Match::any(), then: Action::StallBody })),
-    }
-}
-
-/// How long each healthy one of `count` spokes takes to get ready, when every tenth is dark, if any is.
-async fn times_to_ready(seed: u64, count: usize, dark: bool) -> Vec<Duration> {
-    let mut world = World::new(Options::new(Seed(seed)));
-    world.files.put(SMALL, small());
-    let is_dark = |spoke: usize| dark && spoke.is_multiple_of(10);
-    for spoke in 0..count {
-        let name = format!("spoke-{spoke}");
-        let site = world.add_spoke(&name);
-        if is_dark(spoke) {
-            darken(&site, spoke / 10);
-        }
-    }
-    world.start_operator();
-    for spoke in 0..count {
-        world.submit(small_on(&format!("spoke-{spoke}"), "KnativeServing", &format!("ns-{spoke}")));
-    }
-    let mut waiting: Vec<String> =
-        (0..count).filter(|spoke| !is_dark(*spoke)).map(|spoke| format!("ns-{spoke}")).collect();
-    let (start, mut times) = (world.clock.millis(), Vec::new());
-    let done = world.until(Duration::from_secs(600), |world| {
-        let passed = Duration::from_millis(u64::try_from(world.clock.millis() - start).unwrap_or(u64::MAX));
-        waiting.retain(|namespace| {
-            let ready = world.is_ready(("KnativeServing", namespace, "ks"), "1.23.0");
-            times.extend(ready.then_some(passed));
-            !ready
-        });
-        waiting.is_empty()
-    });
-    done.await.expect("healthy spokes get ready");
-    times
-}
-
 #[test]
 fn w28_with_a_tenth_of_two_hundred_spokes_dark_the_others_take_no_longer_than_twice_the_time() {
-    let p99 = |dark: bool| {
-        let times = run(move || times_to_ready(3, 200, dark));
-        times[times.len() * 99 / 100 - 1]
+    let p99 = |dark| {
+        run(move || async move {
+            let mut world = World::new(Options::new(Seed(3)));
+            world.files.put(SMALL, small());
+            let spec = |spoke: &str| small_on(spoke, "KnativeServing", "ns")["spec"].clone();
+            let times = install(&mut world, Size { spokes: 200, dark }, &spec).await.expect("they get ready");
+            percentile(&times, 0.99)
+        })
     };
-    let (alone, beside) = (p99(false), p99(true));
-    assert!(beside <= alone * 2, "alone {alone:?}, beside dark ones {beside:?}");
+    let (alone, beside) = (p99(0), p99(20));
+    assert!(beside <= alone * 2.0, "alone {alone} s, beside dark ones {beside} s");
 }
 
 #[test]

@@ -5,6 +5,8 @@ mod access;
 #[cfg(test)]
 mod accidents;
 #[cfg(test)]
+mod coverage;
+#[cfg(test)]
 mod definitions;
 #[cfg(test)]
 mod drift;

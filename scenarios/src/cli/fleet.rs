@@ -39,7 +39,7 @@ pub(crate) fn run(args: &FleetArgs) -> anyhow::Result<()> {
     for size in worlds {
         let (options, rest) = (Options::new(Seed(args.seed)), Duration::from_secs(60 * args.rest));
         let start = super::real_time();
-        let figures = runtime::run(move || async move { measure(options, size, rest, || 0).await });
+        let figures = runtime::run(move || async move { measure(options, size, rest).await });
         let figures = figures.map_err(|text| anyhow!(text))?;
         let [p50, p99, last] = [0.5, 0.99, 1.0].map(|share| figures.percentile(share));
         println!(

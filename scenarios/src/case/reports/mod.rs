@@ -4,7 +4,6 @@
 //! Here are the words that the tests share.
 
 mod collection;
-mod coverage;
 mod credentials;
 mod deletion;
 mod doubles;

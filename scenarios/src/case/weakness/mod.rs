@@ -4,7 +4,6 @@
 //! read better; the families here hold the rest, and this file the words that they share.
 
 mod authority;
-mod coverage;
 mod fleet;
 mod inventory;
 mod manifests;
