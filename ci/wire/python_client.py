@@ -70,12 +70,13 @@ for _ in range(100):
     time.sleep(0.1)
 check("a Deployment becomes available", status.available_replicas == 2, status)
 
-leading = threading.Event()
+leading, deposed = threading.Event(), threading.Event()
 lock = ConfigMapLock("election", namespace, "candidate-1")
 election = electionconfig.Config(
-    lock, lease_duration=5, renew_deadline=3, retry_period=1, onstarted_leading=leading.set, onstopped_leading=lambda: None
+    lock, lease_duration=5, renew_deadline=3, retry_period=1, onstarted_leading=leading.set, onstopped_leading=deposed.set
 )
-threading.Thread(target=leaderelection.LeaderElection(election).run, daemon=True).start()
+candidate = threading.Thread(target=leaderelection.LeaderElection(election).run, daemon=True)
+candidate.start()
 check("a candidate is elected leader", leading.wait(10))
 
 core.delete_namespace(namespace)
@@ -89,6 +90,9 @@ for _ in range(100):
 else:
     gone = False
 check("a deleted namespace drains and goes", gone)
+# It went with its lock. Left running, it could abort an interpreter that is on its way out.
+candidate.join(30)
+check("a candidate that cannot renew its lock stops leading", deposed.is_set() and not candidate.is_alive())
 
 print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
 sys.exit(0 if all(results) else 1)
