@@ -72,10 +72,11 @@ async fn make(role: usize, shape: Shape, options: Options) -> Reference {
 }
 
 /// Members and anchors on a cluster. Definitions are compared too as long as they are wanted; Jobs are not, because
-/// they go by themselves when they have run.
+/// they go by themselves when they have run. What is being deleted is not there any more.
 pub fn installed(cluster: &fake_apiserver::Snapshot) -> BTreeMap<ObjectKey, Value> {
     let ours = cluster.objects().filter(|object| {
         object.resource != "jobs.batch"
+            && object.value["metadata"]["deletionTimestamp"].is_null()
             && (set_of(object.value).is_some() || anchored_set(object.value).is_some())
     });
     ours.filter(|object| !object.resource.starts_with("knative"))

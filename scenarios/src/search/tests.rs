@@ -1,8 +1,12 @@
 //! A dozen scripts in every test run; long campaigns are `scenarios run`.
 
+use fake_apiserver::FakeApiServer;
+use knative_operator::plan::PART_OF_LABEL;
+use serde_json::json;
+
 use super::campaign;
 use super::play::play;
-use super::reference::References;
+use super::reference::{References, installed};
 use super::script::Script;
 use crate::seed::Seed;
 
@@ -25,4 +29,20 @@ fn the_same_script_leaves_the_same_trace_byte_for_byte() {
     let first = play(&script, &references, None);
     assert_eq!(first.lines, play(&script, &references, None).lines);
     assert_ne!(first.lines, play(&Script::of(Seed(6), SHORT), &references, None).lines);
+}
+
+/// Found by seed 3451, whose last step deletes a namespace.
+#[test]
+fn what_is_being_deleted_does_not_count_as_installed() {
+    let cluster = FakeApiServer::builder().build();
+    cluster
+        .create(json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": "knative-serving", "labels": {PART_OF_LABEL: "set"}},
+        }))
+        .unwrap();
+    assert_eq!(installed(&cluster.snapshot()).len(), 1);
+    cluster.remove("", "Namespace", "", "knative-serving").unwrap();
+    assert!(cluster.get("", "Namespace", "", "knative-serving").is_some(), "its content goes first");
+    assert!(installed(&cluster.snapshot()).is_empty());
 }
