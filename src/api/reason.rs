@@ -95,8 +95,8 @@ reasons! {
         "undo it, or take the annotation off to have it repaired";
     RolloutHeld: "the rollout that the ConfigMap config-rollout describes does not let the resource move to the newest release yet",
         "wait, change the ConfigMap, or set spec.version";
-    ForeignFinalizer: "an object is kept by a finalizer that is not ours",
-        "let its owner finish, or remove the finalizer";
+    DeletionPending: "objects that were deleted are still there after two minutes",
+        "see on the cluster what keeps the objects in the message: its garbage collector, or a controller";
     DeletionFailed: "the cluster refused to delete some objects",
         "read the message; deletion is tried again";
     PausedByAnnotation: "the annotation operator.knative.dev/paused is \"true\"",

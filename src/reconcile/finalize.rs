@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use jiff::SignedDuration;
+
 use super::error::StepError;
 use super::events::Severity;
 use super::session::Session;
@@ -14,6 +16,9 @@ use crate::apply::uninstall::{Removal, Uninstall};
 use crate::index::Peer;
 use crate::manifest::ObjectKey;
 use crate::target::resolve::Target;
+
+/// How long deleted objects may take to go before the status speaks of it.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(120);
 
 impl Reconciler {
     pub(super) async fn finalize(
@@ -109,11 +114,19 @@ impl Reconciler {
     }
 
     async fn note_removal(&self, session: &mut Session<'_>, removal: &Removal) {
-        if removal.blocked.is_empty() {
-            session.conditions().clear(ConditionType::DeletionBlocked);
-            return;
+        let waited = session.deleted_at().map(|since| self.clock.now().duration_since(since));
+        let late = waited.is_some_and(|waited| waited > PATIENCE);
+        match removal.remaining.first() {
+            _ if !removal.blocked.is_empty() => {
+                self.mark_blocked(session, Reason::DeletionFailed, &removal.blocked.join("; ")).await;
+            }
+            Some(first) if late => {
+                let count = removal.remaining.len();
+                let text = format!("{count} objects that were deleted are still there, {first} among them");
+                self.mark_blocked(session, Reason::DeletionPending, &text).await;
+            }
+            _ => session.conditions().clear(ConditionType::DeletionBlocked),
         }
-        self.mark_blocked(session, Reason::DeletionFailed, &removal.blocked.join("; ")).await;
     }
 
     async fn mark_blocked(&self, session: &mut Session<'_>, reason: Reason, text: &str) {

@@ -1,5 +1,6 @@
 //! One custom resource during one reconcile: as it was read, and the status that is being worked out for it.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::record::Record;
@@ -55,6 +56,11 @@ impl<'a> Session<'a> {
     /// Whether the custom resource is being deleted.
     pub(super) fn is_deleting(&self) -> bool {
         self.object.value()["metadata"]["deletionTimestamp"].is_string()
+    }
+
+    /// Since when it is being deleted.
+    pub(super) fn deleted_at(&self) -> Option<Timestamp> {
+        self.object.value()["metadata"]["deletionTimestamp"].as_str()?.parse().ok()
     }
 
     /// `metadata.generation`.

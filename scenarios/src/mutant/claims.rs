@@ -1,7 +1,9 @@
 //! Operators that say what is not so.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::Mutant;
@@ -28,10 +30,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         what: "always reports the newest version",
         make: || Arc::new(WrongVersion),
     },
+    Mutant {
+        name: "stays-ready",
+        family: "claims",
+        what: "does not take Ready back",
+        make: || Arc::new(StaysReady::default()),
+    },
 ];
 
 /// Changes a status on its way to the hub.
-fn with_status(mut letter: Letter, change: impl FnOnce(&mut Value)) -> Vec<Letter> {
+pub(super) fn with_status(mut letter: Letter, change: impl FnOnce(&mut Value)) -> Vec<Letter> {
     let info = letter.info();
     if info.group == GROUP && info.subresource == "status" {
         let mut body = letter.json();
@@ -91,4 +99,28 @@ fn roll_out(deployment: &mut Value) {
         "conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True",
                         "reason": "NewReplicaSetAvailable"}],
     });
+}
+
+/// Repeats the conditions with which a resource was Ready.
+#[derive(Default)]
+struct StaysReady {
+    ready: Mutex<BTreeMap<String, Value>>,
+}
+
+impl Meddler for StaysReady {
+    fn outgoing(&self, letter: Letter) -> Vec<Letter> {
+        let path = letter.parts.uri.path().to_owned();
+        with_status(letter, |status| {
+            let mut ready = self.ready.lock();
+            let conditions = status["conditions"].as_array().into_iter().flatten();
+            let is_ready = conditions.clone().any(|c| c["type"] == "Ready" && c["status"] == "True");
+            if is_ready {
+                ready.insert(path, status["conditions"].clone());
+            } else if let Some(ready) = ready.get(&path)
+                && status["conditions"].is_array()
+            {
+                status["conditions"] = ready.clone();
+            }
+        })
+    }
 }

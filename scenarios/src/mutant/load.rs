@@ -25,6 +25,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: || Arc::new(Impatient),
     },
     Mutant {
+        name: "storms",
+        family: "load",
+        what: "looks a hundred times at a resource after something went wrong",
+        make: || Arc::new(Storms::default()),
+    },
+    Mutant {
+        name: "repeats-status",
+        family: "load",
+        what: "writes the last status again with every look",
+        make: || Arc::new(RepeatsStatus::default()),
+    },
+    Mutant {
         name: "sulks",
         family: "load",
         what: "works for nobody while one spoke does not answer",
@@ -60,6 +72,45 @@ impl Meddler for Impatient {
         let info = letter.info();
         let looks = if info.verb == "get" && info.group == GROUP && !info.name.is_empty() { 40 } else { 1 };
         vec![letter; looks]
+    }
+}
+
+#[derive(Default)]
+struct Storms {
+    failed: Mutex<bool>,
+}
+
+impl Meddler for Storms {
+    fn outgoing(&self, letter: Letter) -> Vec<Letter> {
+        let info = letter.info();
+        let look = info.verb == "get" && info.group == GROUP && !info.name.is_empty();
+        let storm = look && std::mem::take(&mut *self.failed.lock());
+        vec![letter; if storm { 100 } else { 1 }]
+    }
+
+    fn incoming(&self, _: &Letter, answer: &mut Value) {
+        if answer["kind"] == "Status" && answer["status"] == "Failure" && answer["code"] != 404 {
+            *self.failed.lock() = true;
+        }
+    }
+}
+
+#[derive(Default)]
+struct RepeatsStatus {
+    /// The last status that was written, by path.
+    last: Mutex<BTreeMap<String, Letter>>,
+}
+
+impl Meddler for RepeatsStatus {
+    fn outgoing(&self, letter: Letter) -> Vec<Letter> {
+        let info = letter.info();
+        let path = letter.parts.uri.path().to_owned();
+        let mut last = self.last.lock();
+        if info.group == GROUP && info.subresource == "status" {
+            last.insert(path.trim_end_matches("/status").to_owned(), letter.clone());
+        }
+        let again = last.get(&path).filter(|_| info.verb == "get").cloned();
+        std::iter::once(letter).chain(again).collect()
     }
 }
 

@@ -6,13 +6,21 @@
 
 mod claims;
 mod credentials;
+mod deletion;
+mod drift;
 mod leaders;
 mod load;
+mod manners;
 mod ownership;
+mod phases;
+mod plain;
+mod policy;
 mod records;
 mod removal;
+mod secrets;
 mod strangers;
 mod target;
+mod versions;
 
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
@@ -68,6 +76,13 @@ pub fn all() -> Vec<Mutant> {
         load::MUTANTS,
         credentials::MUTANTS,
         leaders::MUTANTS,
+        deletion::MUTANTS,
+        versions::MUTANTS,
+        drift::MUTANTS,
+        phases::MUTANTS,
+        manners::MUTANTS,
+        secrets::MUTANTS,
+        policy::MUTANTS,
     ]
     .concat()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::Mutant;
+use super::{Mutant, plain};
 use crate::wire::{Letter, Meddler};
 use crate::world::HUB;
 
@@ -29,7 +29,23 @@ pub(super) const MUTANTS: &[Mutant] = &[
         what: "makes the anchor the owner of cluster-scoped objects too",
         make: || Arc::new(ScopedOwner::default()),
     },
+    Mutant {
+        name: "adopts-anchors",
+        family: "ownership",
+        what: "takes every anchor under its name for its own",
+        make: || plain::incoming(adopt),
+    },
 ];
+
+/// Takes off an anchor whose it is.
+fn adopt(letter: &Letter, answer: &mut Value) {
+    if letter.info().name.ends_with("-root-owner")
+        && !letter.is_write()
+        && let Some(annotations) = answer["metadata"]["annotations"].as_object_mut()
+    {
+        annotations.retain(|key, _| !key.starts_with("operator.knative.dev/"));
+    }
+}
 
 struct NoOwner;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use fake_apiserver::RequestInfo;
 use parking_lot::Mutex;
@@ -40,6 +40,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         family: "removal",
         what: "deletes nothing unless the whole resource is deleted",
         make: || Arc::new(Keeps::new(|_, deleting| !deleting)),
+    },
+    Mutant {
+        name: "prunes-at-first-sight",
+        family: "removal",
+        what: "leaves what is obsolete for ever if a Deployment was not ready at the first look after a change",
+        make: || Arc::new(FirstSight::default()),
     },
 ];
 
@@ -106,6 +112,46 @@ impl Meddler for Keeps {
     }
 }
 
+/// Prunes only if it never had to wait since the specification changed.
+struct FirstSight {
+    keeps: Keeps,
+    generation: AtomicI64,
+    waited: AtomicBool,
+}
+
+impl Default for FirstSight {
+    fn default() -> Self {
+        let keeps = Keeps::new(|_, deleting| !deleting);
+        Self { keeps, generation: AtomicI64::default(), waited: AtomicBool::default() }
+    }
+}
+
+impl Meddler for FirstSight {
+    fn outgoing(&self, letter: Letter) -> Vec<Letter> {
+        if self.waited.load(Ordering::Relaxed) { self.keeps.outgoing(letter) } else { vec![letter] }
+    }
+
+    fn incoming(&self, letter: &Letter, answer: &mut Value) {
+        let generation = answer["metadata"]["generation"].as_i64().unwrap_or_default();
+        if letter.info().group == GROUP
+            && answer["spec"].is_object()
+            && self.generation.swap(generation, Ordering::Relaxed) != generation
+        {
+            self.waited.store(false, Ordering::Relaxed);
+        }
+        let items = answer["items"].as_array().into_iter().flatten();
+        let late = |item: &Value| {
+            let (status, replicas) = (&item["status"], item["spec"]["replicas"].as_i64().unwrap_or(1));
+            status["availableReplicas"].as_i64().unwrap_or_default() < replicas
+        };
+        if letter.info().resource == "deployments" && items.filter(|item| item["spec"].is_object()).any(late)
+        {
+            self.waited.store(true, Ordering::Relaxed);
+        }
+        self.keeps.incoming(letter, answer);
+    }
+}
+
 /// Whether the resource that was read last is being deleted.
 fn note_deletion(letter: &Letter, answer: &Value, deleting: &AtomicBool) {
     if letter.info().group == GROUP && answer["spec"].is_object() {
@@ -114,7 +160,7 @@ fn note_deletion(letter: &Letter, answer: &Value, deleting: &AtomicBool) {
 }
 
 /// Takes off everything that shows who wrote an object.
-fn disown(answer: &mut Value) {
+pub(super) fn disown(answer: &mut Value) {
     if let Some(metadata) = answer["metadata"].as_object_mut() {
         metadata.remove("managedFields");
         metadata.remove("ownerReferences");

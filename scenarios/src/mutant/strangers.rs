@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use http::{HeaderValue, Method, header};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
 use super::Mutant;
 use crate::wire::{Letter, Meddler};
 
@@ -17,6 +21,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         family: "strangers",
         what: "applies its roles under other people's names too",
         make: || Arc::new(Overwrites),
+    },
+    Mutant {
+        name: "deletes-namespaces",
+        family: "strangers",
+        what: "deletes the namespace of an installation with everything in it",
+        make: || Arc::new(DeletesNamespaces),
+    },
+    Mutant {
+        name: "rips-finalizers",
+        family: "strangers",
+        what: "takes the finalizers of others off what it deletes",
+        make: || Arc::new(Rips::default()),
     },
 ];
 
@@ -74,5 +90,58 @@ impl Meddler for Overwrites {
             }
         }
         all
+    }
+}
+
+struct DeletesNamespaces;
+
+impl Meddler for DeletesNamespaces {
+    fn outgoing(&self, letter: Letter) -> Vec<Letter> {
+        let info = letter.info();
+        let mut all = vec![letter.clone()];
+        // With the anchor goes everything that is around it.
+        if info.verb == "delete" && info.name.ends_with("-root-owner") {
+            let mut delete = redirected(&letter, &format!("/api/v1/namespaces/{}", info.namespace));
+            delete.parts.headers.remove(header::CONTENT_TYPE);
+            delete.body = bytes::Bytes::new();
+            all.push(delete);
+        }
+        all
+    }
+}
+
+#[derive(Default)]
+struct Rips {
+    /// What to send with the next request.
+    due: Mutex<Vec<Letter>>,
+}
+
+impl Meddler for Rips {
+    fn outgoing(&self, letter: Letter) -> Vec<Letter> {
+        let due = std::mem::take(&mut *self.due.lock());
+        std::iter::once(letter).chain(due).collect()
+    }
+
+    fn incoming(&self, letter: &Letter, answer: &mut Value) {
+        let path = letter.parts.uri.path();
+        for item in answer["items"].as_array().into_iter().flatten() {
+            let metadata = &item["metadata"];
+            let held = metadata["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
+            if !metadata["deletionTimestamp"].is_string() || !held || letter.is_write() {
+                continue;
+            }
+            let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+            let Some((base, resource)) = path.rsplit_once('/') else { continue };
+            let within = match text("namespace") {
+                "" => String::new(),
+                namespace => format!("/namespaces/{namespace}"),
+            };
+            let mut patch = redirected(letter, &format!("{base}{within}/{resource}/{}", text("name")));
+            patch.parts.method = Method::PATCH;
+            let kind = HeaderValue::from_static("application/merge-patch+json");
+            patch.parts.headers.insert(header::CONTENT_TYPE, kind);
+            patch.set_json(&json!({"metadata": {"finalizers": null}}));
+            self.due.lock().push(patch);
+        }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use http::{HeaderValue, header};
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::Mutant;
+use super::{Mutant, plain};
 use crate::oracle::view::GROUP;
 use crate::wire::{Letter, Meddler};
 use crate::world::HUB;
@@ -32,6 +32,29 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: || Arc::new(FrozenProfile::default()),
     },
     Mutant {
+        name: "blind-to-health",
+        family: "target",
+        what: "takes every profile for healthy",
+        make: || {
+            plain::incoming(|letter, answer| {
+                let conditions = answer["status"]["conditions"].as_array_mut();
+                for condition in conditions.into_iter().flatten() {
+                    if letter.info().resource == "clusterprofiles" {
+                        condition["status"] = json!("True");
+                    }
+                }
+            })
+        },
+    },
+    Mutant {
+        name: "local-to-spoke",
+        family: "target",
+        what: "installs what is for the hub on a spoke too",
+        make: || {
+            Arc::new(Doubles { from: |address| address == HUB, ..Doubles::new(|address| address != HUB) })
+        },
+    },
+    Mutant {
         name: "ignores-pause",
         family: "target",
         what: "works on paused resources",
@@ -39,15 +62,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
 ];
 
-/// Sends what is applied to a spoke to another cluster too, with the token that is used there.
+/// Sends what is applied to one cluster to another too, with the token that is used there.
 struct Doubles {
+    from: fn(&str) -> bool,
     to: fn(&str) -> bool,
     tokens: Mutex<BTreeMap<String, HeaderValue>>,
 }
 
 impl Doubles {
     fn new(to: fn(&str) -> bool) -> Self {
-        Self { to, tokens: Mutex::default() }
+        Self { from: |address| address != HUB, to, tokens: Mutex::default() }
     }
 }
 
@@ -58,7 +82,8 @@ impl Meddler for Doubles {
             tokens.insert(letter.address.clone(), token.clone());
         }
         let mut all = vec![letter.clone()];
-        if letter.address != HUB && letter.info().verb == "patch" {
+        let info = letter.info();
+        if (self.from)(&letter.address) && info.verb == "patch" && info.group != GROUP {
             let other = tokens.iter().find(|(address, _)| **address != letter.address && (self.to)(address));
             if let Some((address, token)) = other {
                 let mut copy = letter;

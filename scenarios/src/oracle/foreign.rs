@@ -1,7 +1,8 @@
 //! Objects of others: what the operator did not make stays as it is.
 //!
 //! The world puts objects of others beside and among the installations, also into their namespaces. None of them is
-//! ever changed or deleted, unless a user deletes the namespace it is in or replaces the cluster.
+//! ever changed or deleted, unless a user deletes the namespace it is in or replaces the cluster. Nor does the operator
+//! take a finalizer of somebody else off anything, be it its own object.
 
 use std::sync::Arc;
 
@@ -41,6 +42,24 @@ fn fate(live: Option<&Arc<Value>>, wanted: &Value) -> Option<&'static str> {
     (!intact).then_some("was changed")
 }
 
+/// Whether a change took off a finalizer that is neither the operator's nor the cluster's own.
+fn taken_off(seen: &Seen<'_>) -> Option<String> {
+    let others = |object: &Value| -> Vec<String> {
+        let all = object["metadata"]["finalizers"].as_array().into_iter().flatten();
+        let all = all.filter_map(Value::as_str).filter(|name| !name.ends_with("operator.knative.dev"));
+        all.filter(|name| !matches!(*name, "foregroundDeletion" | "orphan")).map(str::to_owned).collect()
+    };
+    let before = others(&*seen.object(&seen.before)?);
+    let after = seen.object(&seen.after).map(|after| others(&after)).unwrap_or_default();
+    let lost = before.into_iter().find(|name| !after.contains(name))?;
+    Some(format!(
+        "{} {}{} takes off finalizer {lost}",
+        seen.letter.parts.method,
+        seen.site,
+        seen.letter.path()
+    ))
+}
+
 impl Oracle for Foreign {
     fn name(&self) -> &'static str {
         "foreign"
@@ -50,7 +69,7 @@ impl Oracle for Foreign {
         if !seen.took_effect() || !seen.letter.is_write() {
             return None;
         }
-        Self::check(seen.site, &seen.after, scene)
+        taken_off(seen).or_else(|| Self::check(seen.site, &seen.after, scene))
     }
 
     fn tick(&mut self, scene: &Scene<'_>) -> Option<String> {

@@ -3,6 +3,7 @@
 //! None of them asks the operator anything. They see requests as they arrive at the clusters, the clusters before and
 //! after, and what the world itself did to them ([`Facts`]).
 
+mod blocked;
 mod claims;
 mod finalizer;
 mod foreign;
@@ -10,11 +11,13 @@ mod hot_loop;
 mod isolation;
 mod jury;
 mod leaders;
+mod manners;
 pub mod member;
 mod neighbour;
 mod ownership;
 mod record;
 mod rest;
+mod secrets;
 mod tokens;
 pub mod view;
 
@@ -81,6 +84,11 @@ impl Facts {
             s == site && (namespace.is_empty() || key.2 == namespace || key.3 == namespace)
         };
         self.0.lock().foreign.retain(|key, _| !gone(key));
+    }
+
+    /// Somebody else's object may change and go from now on; whether it was one.
+    pub fn unprotect(&self, site: &str, key: &ForeignKey) -> bool {
+        self.0.lock().foreign.remove(&(site.into(), key.clone())).is_some()
     }
 
     /// Objects of others on a cluster.
@@ -249,7 +257,10 @@ pub fn all(usual_millis: u64) -> Vec<Box<dyn Oracle>> {
         Box::new(claims::Claims::default()),
         Box::new(rest::Rest),
         Box::new(hot_loop::HotLoop::default()),
-        Box::new(tokens::DeadTokens::default()),
+        Box::new(tokens::Tokens::default()),
+        Box::new(secrets::Secrets::default()),
+        Box::new(manners::Manners),
+        Box::new(blocked::Blocked),
         Box::new(leaders::Leaders),
         Box::new(neighbour::Neighbour::new(usual_millis)),
     ]

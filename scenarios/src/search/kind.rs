@@ -142,6 +142,7 @@ kinds! {
     Rival Rivals 3 "a second operator starts";
     RivalGone Rivals 4 "the second operator dies";
     DeleteAnchor Hands 3 "somebody deletes an anchor";
+    ForeignAnchor Hands 2 "another hub claims the place of an anchor";
     DeleteNamespace Hands 2 "somebody deletes a namespace";
     EditObject Hands 5 "somebody edits an installed object";
     DeleteObject Hands 5 "somebody deletes an installed object";

@@ -18,7 +18,7 @@ use super::kind::Kind;
 use super::reference::References;
 use crate::network::Site;
 use crate::oracle::view::Component;
-use crate::oracle::{Facts, Jury, Oracle, all};
+use crate::oracle::{Facts, ForeignKey, Jury, Oracle, all};
 use crate::seed::Seed;
 use crate::story::{component, id, inventory};
 use crate::world::{FLEET, Options, PROFILE_GROUP, World, address, profile};
@@ -61,6 +61,8 @@ pub struct Stage {
     pub before: BTreeMap<String, BTreeSet<String>>,
     /// How often each kind of step was possible.
     pub hits: BTreeMap<Kind, u64>,
+    /// Anchors of another hub, by cluster.
+    pub claimed: BTreeSet<(String, ForeignKey)>,
     /// Foreign objects made so far.
     pub strangers: u32,
     /// Whether all faults have ended.
@@ -127,6 +129,7 @@ impl Stage {
             leads,
             before: BTreeMap::new(),
             hits: BTreeMap::new(),
+            claimed: BTreeSet::new(),
             strangers: 0,
             healed: false,
             pending: Vec::new(),
@@ -279,6 +282,7 @@ impl Stage {
         self.world.trace.note("faults end");
         self.healed = true;
         self.pending.clear();
+        self.withdraw_claims();
         for site in self.world.network.sites().into_values() {
             site.link.clear();
             site.link.heal();

@@ -6,7 +6,8 @@ use std::time::Duration;
 use fake_apiserver::Readiness;
 use fake_apiserver::fault::{Action, Match, Rule};
 use knative_operator::api::ComponentKind;
-use knative_operator::plan::anchor_name;
+use knative_operator::apply::anchor;
+use knative_operator::plan::{ID_LABEL, anchor_name};
 use serde_json::{Value, json};
 
 use super::{role_of, spoke_of};
@@ -15,7 +16,7 @@ use crate::oracle::member::{key_of, set_of};
 use crate::search::cast::{ROLES, TROUBLED};
 use crate::search::kind::Kind;
 use crate::search::script::Step;
-use crate::search::stage::{HOLD, Stage, authority};
+use crate::search::stage::{HOLD, Stage, authority, set_of_role};
 use crate::world::address;
 
 impl Stage {
@@ -25,6 +26,7 @@ impl Stage {
         self.touch(spoke);
         match step.kind {
             Kind::DeleteAnchor => return self.delete_anchor(role_of(self, step)),
+            Kind::ForeignAnchor => return self.claim_anchor(role_of(self, step)),
             Kind::DeleteNamespace => return self.delete_namespace(role_of(self, step)),
             Kind::EditObject => return self.with_member(&site, step, spoil),
             Kind::Hold => {
@@ -65,13 +67,54 @@ impl Stage {
         self.facts.set_unruly(&site.name, "workloads", !steady);
     }
 
+    /// Puts an anchor of another hub where the one of a role would be, if the place is free.
+    fn claim_anchor(&mut self, role: usize) -> bool {
+        let actor = &ROLES[role];
+        let Some(spoke) = actor.spoke.filter(|spoke| TROUBLED.contains(spoke)) else { return false };
+        let site = self.site(spoke);
+        let namespace = site.server.get("", "Namespace", "", actor.id.1);
+        if namespace.is_some_and(|namespace| namespace["metadata"]["deletionTimestamp"].is_string()) {
+            return false;
+        }
+        // The place may be in a namespace that is not there yet.
+        let made = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": actor.id.1}});
+        let anchor = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+            "name": anchor_of(role), "namespace": actor.id.1,
+            "labels": {ID_LABEL: set_of_role(role)},
+            "annotations": {anchor::HUB: "another-hub", anchor::CR: "elsewhere/serving", anchor::CR_UID: "another"},
+        }});
+        for object in [made, anchor] {
+            if let Ok(stored) = site.server.create(object) {
+                let key = key_of(&stored);
+                let key = (key.kind.group, key.kind.kind, key.namespace, key.name);
+                self.facts.protect(&site.name, key.clone(), Value::clone(&stored));
+                if stored["kind"] == "ConfigMap" {
+                    self.claimed.insert((site.name.clone(), key));
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// The other hub goes, and takes its anchors along.
+    pub(in crate::search) fn withdraw_claims(&mut self) {
+        for (spoke, key) in std::mem::take(&mut self.claimed) {
+            // Somebody may have deleted it, and another one may be there.
+            if self.facts.unprotect(&spoke, &key) {
+                let (group, kind, namespace, name) = &key;
+                self.world.delete(&self.site(&spoke), (group, kind, namespace, name));
+            }
+        }
+    }
+
     fn delete_anchor(&self, role: usize) -> bool {
         let actor = &ROLES[role];
         let Some(spoke) = actor.spoke.filter(|spoke| TROUBLED.contains(spoke)) else { return false };
         let site = self.site(spoke);
-        let kind =
-            if actor.id.0 == "KnativeServing" { ComponentKind::Serving } else { ComponentKind::Eventing };
-        let name = anchor_name(kind, actor.id.2);
+        let name = anchor_of(role);
+        let key = (String::new(), "ConfigMap".to_owned(), actor.id.1.to_owned(), name.clone());
+        self.facts.unprotect(spoke, &key);
         let there = site.server.get("", "ConfigMap", actor.id.1, &name).is_some();
         self.touch(spoke);
         self.world.delete(&site, ("", "ConfigMap", actor.id.1, &name));
@@ -119,6 +162,13 @@ impl Stage {
         }
         self.note_beginning(&site);
     }
+}
+
+/// Name of the anchor of a role.
+fn anchor_of(role: usize) -> String {
+    let actor = &ROLES[role];
+    let kind = if actor.id.0 == "KnativeServing" { ComponentKind::Serving } else { ComponentKind::Eventing };
+    anchor_name(kind, actor.id.2)
 }
 
 /// An installed object, definitions left out.
