@@ -3,6 +3,17 @@
 //! Each is the real operator with somebody on its wires ([`Meddler`]) who drops, changes, adds or repeats requests, or
 //! lies about answers. It counts as caught when an oracle alarms in the script of some seed in which the right
 //! operator alarms none; a panic or a hanging world does not count.
+//!
+//! # One of your own
+//! A [`Mutant`] is a value: a name, a family, a sentence and a function that makes a fresh [`Meddler`]. Nothing has to be
+//! registered; [`hunt`] takes any. `scenarios/examples/mutant.rs` is a whole one.
+//!
+//! - A request arrives at [`Meddler::outgoing`] as a [`Letter`](crate::wire::Letter): who sends it (`replica`), where to (`address`, `https://hub` or
+//!   `https://NAME`), method, path and headers (`parts`) and `body`. What is returned goes out instead, in that order; the operator
+//!   gets the answer to the first. Nothing returned: the operator is told that it succeeded.
+//! - An answer that is no watch arrives at [`Meddler::incoming`] as JSON, whatever was asked: a `Status` is one too.
+//!   Its code cannot be changed, its content can.
+//! - State lives in the meddler, behind a lock: one serves all replicas of one world, and each world has its own.
 
 mod claims;
 mod credentials;
@@ -43,8 +54,8 @@ pub struct Mutant {
     pub family: &'static str,
     /// What it does.
     pub what: &'static str,
-    /// A fresh one.
-    make: fn() -> Arc<dyn Meddler>,
+    /// A fresh one, for one world.
+    pub make: fn() -> Arc<dyn Meddler>,
 }
 
 /// Whether a mutant was caught.

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use knative_operator::apply::anchor;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{Mutant, plain};
+use super::Mutant;
 use crate::wire::{Letter, Meddler};
 use crate::world::HUB;
 
@@ -32,20 +33,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "adopts-anchors",
         family: "ownership",
-        what: "takes every anchor under its name for its own",
-        make: || plain::incoming(adopt),
+        what: "takes another hub's anchor for nobody's",
+        make: || Arc::new(Adopts::default()),
     },
 ];
-
-/// Takes off an anchor whose it is.
-fn adopt(letter: &Letter, answer: &mut Value) {
-    if letter.info().name.ends_with("-root-owner")
-        && !letter.is_write()
-        && let Some(annotations) = answer["metadata"]["annotations"].as_object_mut()
-    {
-        annotations.retain(|key, _| !key.starts_with("operator.knative.dev/"));
-    }
-}
 
 struct NoOwner;
 
@@ -113,5 +104,29 @@ impl Meddler for ScopedOwner {
             letter.set_json(&body);
         }
         vec![letter]
+    }
+}
+
+#[derive(Default)]
+struct Adopts {
+    /// What it writes of its own hub.
+    hub: Mutex<Option<Value>>,
+}
+
+impl Meddler for Adopts {
+    fn outgoing(&self, letter: Letter) -> Vec<Letter> {
+        let hub = letter.json()["metadata"]["annotations"][anchor::HUB].clone();
+        if hub.is_string() {
+            *self.hub.lock() = Some(hub);
+        }
+        vec![letter]
+    }
+
+    fn incoming(&self, letter: &Letter, answer: &mut Value) {
+        let Some(annotations) = answer["metadata"]["annotations"].as_object_mut() else { return };
+        let hub = annotations.get(anchor::HUB).cloned();
+        if hub.is_some() && hub != *self.hub.lock() && !letter.is_write() {
+            annotations.retain(|key, _| !key.starts_with("operator.knative.dev/"));
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Operators that lay hands on what is not theirs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::{HeaderValue, Method, header};
@@ -26,7 +27,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "deletes-namespaces",
         family: "strangers",
         what: "deletes the namespace of an installation with everything in it",
-        make: || Arc::new(DeletesNamespaces),
+        make: || Arc::new(DeletesNamespaces::default()),
     },
     Mutant {
         name: "rips-finalizers",
@@ -93,7 +94,11 @@ impl Meddler for Overwrites {
     }
 }
 
-struct DeletesNamespaces;
+#[derive(Default)]
+struct DeletesNamespaces {
+    /// UIDs of namespaces, by address and name.
+    known: Mutex<BTreeMap<(String, String), Value>>,
+}
 
 impl Meddler for DeletesNamespaces {
     fn outgoing(&self, letter: Letter) -> Vec<Letter> {
@@ -102,11 +107,20 @@ impl Meddler for DeletesNamespaces {
         // With the anchor goes everything that is around it.
         if info.verb == "delete" && info.name.ends_with("-root-owner") {
             let mut delete = redirected(&letter, &format!("/api/v1/namespaces/{}", info.namespace));
-            delete.parts.headers.remove(header::CONTENT_TYPE);
-            delete.body = bytes::Bytes::new();
+            let key = (letter.address.clone(), info.namespace);
+            delete.set_json(&json!({
+                "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": self.known.lock().get(&key)},
+            }));
             all.push(delete);
         }
         all
+    }
+
+    fn incoming(&self, letter: &Letter, answer: &mut Value) {
+        if letter.info().resource == "namespaces" {
+            let key = (letter.address.clone(), letter.info().name);
+            self.known.lock().insert(key, answer["metadata"]["uid"].clone());
+        }
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         what: "takes every profile for healthy",
         make: || {
             plain::incoming(|letter, answer| {
-                let conditions = answer["status"]["conditions"].as_array_mut();
+                let conditions = answer.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
                 for condition in conditions.into_iter().flatten() {
                     if letter.info().resource == "clusterprofiles" {
                         condition["status"] = json!("True");

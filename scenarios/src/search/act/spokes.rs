@@ -73,28 +73,28 @@ impl Stage {
         let Some(spoke) = actor.spoke.filter(|spoke| TROUBLED.contains(spoke)) else { return false };
         let site = self.site(spoke);
         let namespace = site.server.get("", "Namespace", "", actor.id.1);
-        if namespace.is_some_and(|namespace| namespace["metadata"]["deletionTimestamp"].is_string()) {
+        let going = namespace.is_some_and(|namespace| namespace["metadata"]["deletionTimestamp"].is_string());
+        // Nobody can look into a namespace and delete it in one step, so nobody moves into one that is going.
+        if going || self.is_deleting(role) {
             return false;
         }
-        // The place may be in a namespace that is not there yet.
+        // The place may be in a namespace that is not there yet; from then on it is the other hub's.
         let made = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": actor.id.1}});
         let anchor = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
             "name": anchor_of(role), "namespace": actor.id.1,
             "labels": {ID_LABEL: set_of_role(role)},
             "annotations": {anchor::HUB: "another-hub", anchor::CR: "elsewhere/serving", anchor::CR_UID: "another"},
         }});
-        for object in [made, anchor] {
-            if let Ok(stored) = site.server.create(object) {
-                let key = key_of(&stored);
-                let key = (key.kind.group, key.kind.kind, key.namespace, key.name);
-                self.facts.protect(&site.name, key.clone(), Value::clone(&stored));
-                if stored["kind"] == "ConfigMap" {
-                    self.claimed.insert((site.name.clone(), key));
-                    return true;
-                }
-            }
+        if site.server.create(made).is_ok() {
+            let key = format!("Namespace. /{}", actor.id.1);
+            self.before.entry(site.name.clone()).or_default().insert(key);
         }
-        false
+        let Ok(stored) = site.server.create(anchor) else { return false };
+        let key = key_of(&stored);
+        let key = (key.kind.group, key.kind.kind, key.namespace, key.name);
+        self.facts.protect(&site.name, key.clone(), Value::clone(&stored));
+        self.claimed.insert((site.name.clone(), key));
+        true
     }
 
     /// The other hub goes, and takes its anchors along.

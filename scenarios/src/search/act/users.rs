@@ -37,7 +37,8 @@ impl Stage {
         }
     }
 
-    fn is_deleting(&self, role: usize) -> bool {
+    /// Whether the custom resource of a role is on its way out.
+    pub(super) fn is_deleting(&self, role: usize) -> bool {
         let component = self.world.component(ROLES[role].id).unwrap_or_default();
         component["metadata"]["deletionTimestamp"].is_string()
     }
