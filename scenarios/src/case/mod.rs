@@ -19,6 +19,8 @@ mod isolation;
 #[cfg(test)]
 mod leaders;
 #[cfg(test)]
+mod minors;
+#[cfg(test)]
 mod namespaces;
 #[cfg(test)]
 mod observability;
