@@ -133,7 +133,8 @@ fn steps(shared: Option<&Path>, is_set: impl Fn(&str) -> bool) -> Vec<Step> {
                 "nightly",
                 "many random worlds, the whole sweeps (only when it is named)",
                 vec![
-                    cargo("run --release -p scenarios -- run --seeds 0..2000"),
+                    cargo("run --release -p scenarios -- run --seeds 0..20000"),
+                    cargo("run --release -p scenarios -- mutants"),
                     cargo("run --release -p scenarios -- sweep --coverage"),
                     cargo("run --release -p scenarios -- sweep --pairs --sample 5000 --coverage"),
                 ],
