@@ -14,52 +14,47 @@ use super::Reason;
 /// Longest message in bytes; the API server accepts no more than 32 KiB in a condition of its own types.
 pub const MESSAGE_LIMIT: usize = 32 * 1024;
 
-/// Type of a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ConditionType {
-    /// What the component depends on is there.
-    DependenciesInstalled,
-    /// All workloads are rolled out.
-    DeploymentsAvailable,
-    /// Informational: the deletion cannot proceed.
-    DeletionBlocked,
-    /// Informational: objects on the cluster had been changed by somebody else.
-    Drifted,
-    /// All objects of the release are applied.
-    InstallSucceeded,
-    /// Informational: False if a manifest that the resource names is that of an earlier reading.
-    ManifestsCurrent,
-    /// Informational: False if overrides name something unknown.
-    OverridesApplied,
-    /// Informational: nothing is written at the moment.
-    Paused,
-    /// All dependents are True.
-    Ready,
-    /// The cluster to install to is known and answers.
-    TargetClusterResolved,
-    /// Informational: there is a newer release, and a rollout does not let the resource move to it yet.
-    UpgradeHeld,
-    /// The requested release may follow the installed one.
-    VersionMigrationEligible,
+macro_rules! conditions {
+    ($($name:ident: $meaning:literal;)*) => {
+        /// Type of a condition.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum ConditionType {
+            $(#[doc = concat!("It says that ", $meaning, ".")] $name,)*
+        }
+
+        impl ConditionType {
+            /// Every type.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// The text in the status.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// What it says when it is True.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$name => $meaning,)* }
+            }
+        }
+    };
+}
+
+conditions! {
+    DependenciesInstalled: "what the component depends on is there";
+    DeploymentsAvailable: "all workloads are rolled out";
+    DeletionBlocked: "the deletion cannot proceed";
+    Drifted: "objects on the cluster had been changed by somebody else";
+    InstallSucceeded: "all objects of the release are applied";
+    ManifestsCurrent: "every manifest that the resource names is as it was read last";
+    OverridesApplied: "every override names something in the release";
+    Paused: "nothing is written at the moment";
+    Ready: "the component is installed as asked for, and works";
+    TargetClusterResolved: "the cluster to install to is known and answers";
+    UpgradeHeld: "there is a newer release, and a rollout does not let the resource move to it yet";
+    VersionMigrationEligible: "the requested release may follow the installed one";
 }
 
 impl ConditionType {
-    /// Every type.
-    pub const ALL: [Self; 12] = [
-        Self::DependenciesInstalled,
-        Self::DeploymentsAvailable,
-        Self::DeletionBlocked,
-        Self::Drifted,
-        Self::InstallSucceeded,
-        Self::ManifestsCurrent,
-        Self::OverridesApplied,
-        Self::Paused,
-        Self::Ready,
-        Self::TargetClusterResolved,
-        Self::UpgradeHeld,
-        Self::VersionMigrationEligible,
-    ];
-
     /// The types that `Ready` sums up.
     pub const DEPENDENTS: [Self; 5] = [
         Self::DependenciesInstalled,
@@ -68,24 +63,6 @@ impl ConditionType {
         Self::VersionMigrationEligible,
         Self::TargetClusterResolved,
     ];
-
-    /// The text in the status.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::DependenciesInstalled => "DependenciesInstalled",
-            Self::DeploymentsAvailable => "DeploymentsAvailable",
-            Self::DeletionBlocked => "DeletionBlocked",
-            Self::Drifted => "Drifted",
-            Self::InstallSucceeded => "InstallSucceeded",
-            Self::ManifestsCurrent => "ManifestsCurrent",
-            Self::OverridesApplied => "OverridesApplied",
-            Self::Paused => "Paused",
-            Self::Ready => "Ready",
-            Self::TargetClusterResolved => "TargetClusterResolved",
-            Self::UpgradeHeld => "UpgradeHeld",
-            Self::VersionMigrationEligible => "VersionMigrationEligible",
-        }
-    }
 
     /// Whether `Ready` depends on it.
     pub fn is_dependent(self) -> bool {
@@ -98,7 +75,7 @@ impl ConditionType {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.as_str() == text)
+        Self::ALL.iter().copied().find(|known| known.as_str() == text)
     }
 }
 
