@@ -55,10 +55,6 @@ reasons! {
         "correct server, CA or exec settings";
     RemoteClusterStale: "the profile led to another cluster when the pass began",
         "none, the next pass goes to the right one";
-    ClusterProviderClosed: "the operator is shutting down",
-        "none, the next leader continues";
-    AccessProviderNotConfigured: "the operator runs without any access provider",
-        "configure one";
     CredentialsFailed: "the credential plugin failed, timed out or answered nonsense",
         "run the plugin by hand; the message has the end of its output";
     CredentialsRejected: "the cluster answers 401 to fresh credentials",
